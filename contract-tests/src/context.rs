@@ -63,7 +63,7 @@ pub const SCOPE_TAG: &str = "fleetwright-contract-scope";
 ///     // From here on, no read may return an older state.
 ///     cx.wait_for_consistent_reads().await;
 ///     let after = cx.describe(&id).await?.private_ip;
-///     require(before == after, || format!("{id} had {before:?} and has {after:?}"))?;
+///     require(before == after, || format!("a stop changed the address of {id}"))?;
 ///     // A call that must be refused.
 ///     let unknown = cx.provisioner().stop_instance(&cx.harness().unknown_id()).await;
 ///     cx.require_refused("a stop of an unknown id", unknown, ErrorKind::NotFound)?;

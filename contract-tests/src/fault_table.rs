@@ -309,7 +309,10 @@ impl From<WireFault> for io::Error {
             | WireFault::CrashBefore
             | WireFault::CrashAfter => io::ErrorKind::Other,
         };
-        Self::new(kind, format!("injected: {fault:?}"))
+        Self::new(
+            kind,
+            format!("injected: {}", crate::shown::in_words(&fault)),
+        )
     }
 }
 

@@ -138,15 +138,9 @@ pub fn test_killed_processes<H: Harness + 'static>(test: &str, attach: &Attach<H
                     Ok(true) if step < MOST_STEPS => step += 1,
                     Ok(true) => panic!("a {work} has more than {MOST_STEPS} steps"),
                     Ok(false) => break step - 1,
-                    Err(
-                        Failure::Violated(found)
-                        | Failure::Leaked(found)
-                        | Failure::CleanupFailed(found)
-                        | Failure::NotRun(found)
-                        | Failure::NotApplicable(found)
-                        | Failure::KitError(found),
-                    ) => {
+                    Err(failure) => {
                         let moment = if after { "after" } else { "before" };
+                        let found = failure.text();
                         panic!("killed {moment} step {step} of a {work}: {found}")
                     }
                 }
@@ -296,7 +290,8 @@ async fn require_launched(
         let same =
             matches!(&found, LaunchRecord::Found(list) if list.len() == 1 && list[0].id == *id);
         require(same, || {
-            format!("the replay returned {id}, but the token finds {found:?}")
+            let found = crate::shown(&found);
+            format!("the replay returned {id}, but the launch by its token is {found}")
         })?;
     }
     cx.wait_for_state(id, Running).await?;

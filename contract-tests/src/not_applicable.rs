@@ -120,8 +120,9 @@ impl NotApplicable {
         };
         if faults.is_some_and(|faults| faults.supports(&fault)) {
             return Some(format!(
-                "{}, but it can inject {fault:?}: remove the declaration",
-                self.reason()
+                "{}, but it can inject {}: remove the declaration",
+                self.reason(),
+                crate::shown::in_words(&fault)
             ));
         }
         if self == Self::LateFailures && !declared.late_failures.is_zero() {

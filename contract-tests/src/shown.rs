@@ -3,13 +3,19 @@
 //! Owns the choice of what is worth showing. It shows no user data, which is long and may be secret, and tags only
 //! where a message is about them.
 
+mod fields;
+
 use std::{any::Any, collections::BTreeSet, fmt, net::IpAddr};
 
+use chrono::{DateTime, Utc};
 use fleetwright::{
     AccountId, CloudInstanceState, ConsoleOutput, ConsoleSession, ImageId, InstanceConfig,
-    InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, LaunchFailure, LaunchRecord,
-    LaunchToken, ListItem, ProvisionError, Tags,
+    InstanceFilter, InstanceId, InstanceInfo, InstanceStatus, InstanceType, LaunchFailure,
+    LaunchRecord, LaunchToken, ListItem, MacAddress, NetworkId, ProvisionError, Scope,
+    SecurityGroupId, Tags, Zone,
 };
+
+pub(crate) use fields::{addresses, gigabytes, quoted};
 
 /// A value that a message can show.
 pub(crate) trait Shown {
@@ -23,17 +29,35 @@ impl Shown for () {
     }
 }
 
-impl Shown for InstanceId {
-    fn shown(&self) -> String {
-        self.to_string()
-    }
+/// Types that are shown as they are displayed.
+macro_rules! shown_as_displayed {
+    ($($shown:ty),+ $(,)?) => {$(
+        impl Shown for $shown {
+            fn shown(&self) -> String {
+                self.to_string()
+            }
+        }
+    )+};
 }
 
-impl Shown for ImageId {
-    fn shown(&self) -> String {
-        self.to_string()
-    }
-}
+shown_as_displayed!(
+    AccountId,
+    CloudInstanceState,
+    DateTime<Utc>,
+    ImageId,
+    InstanceId,
+    InstanceType,
+    IpAddr,
+    MacAddress,
+    NetworkId,
+    Scope,
+    SecurityGroupId,
+    Zone,
+    bool,
+    u32,
+    u64,
+    usize,
+);
 
 impl Shown for InstanceInfo {
     fn shown(&self) -> String {
@@ -66,24 +90,6 @@ impl Shown for (&str, &str) {
             }
         };
         format!("{}={}", plain(self.0), plain(self.1))
-    }
-}
-
-impl Shown for CloudInstanceState {
-    fn shown(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl Shown for IpAddr {
-    fn shown(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl Shown for AccountId {
-    fn shown(&self) -> String {
-        self.to_string()
     }
 }
 
@@ -187,17 +193,22 @@ pub(crate) fn shown<T: Shown + ?Sized>(value: &T) -> String {
 
 /// Shows what a filter selects, after "a list of".
 pub(crate) fn shown_filter(filter: &InstanceFilter) -> String {
-    let states = if filter.states.is_empty() {
-        "any state but terminated".to_owned()
-    } else {
-        filter.states.iter().collect::<Vec<_>>().shown()
-    };
+    let states = shown_states(filter);
     let tags = if filter.tags.is_empty() {
         "any tags".to_owned()
     } else {
         filter.tags.shown()
     };
     format!("{tags} in {states}")
+}
+
+/// Shows the states that a filter selects.
+pub(crate) fn shown_states(filter: &InstanceFilter) -> String {
+    if filter.states.is_empty() {
+        "any state but terminated".to_owned()
+    } else {
+        filter.states.shown()
+    }
 }
 
 /// Shows every field of a status that two reads can differ in.
@@ -250,8 +261,8 @@ pub(crate) fn shown_any<T: fmt::Debug + 'static>(value: &T) -> String {
     known.unwrap_or_else(|| format!("{value:?}"))
 }
 
-/// Returns the name of an enum's variant in words: `ResponseLost` is "response lost". What the variant
-/// contains is shown as its debug output.
+/// Returns the name of an enum's variant in words: `ResponseLost` is "response lost". The number, time or
+/// string that the variant contains follows in parentheses.
 pub(crate) fn in_words(variant: &impl fmt::Debug) -> String {
     let text = format!("{variant:?}");
     let end = text.find(|c: char| !c.is_alphanumeric());
@@ -263,7 +274,10 @@ pub(crate) fn in_words(variant: &impl fmt::Debug) -> String {
         }
         words.extend(c.to_lowercase());
     }
-    words + rest
+    match rest.trim_matches(['(', ')', '"']) {
+        "" => words,
+        content => format!("{words} ({content})"),
+    }
 }
 
 /// Shows a config. Tags and user data are left out.
@@ -312,7 +326,9 @@ mod tests {
     fn variant_is_shown_in_words() {
         assert_eq!(in_words(&WireFault::ServerErrorAfter), "server error after");
         let throttled = WireFault::Throttled(Duration::from_secs(7));
-        assert_eq!(in_words(&throttled), "throttled(7s)");
+        assert_eq!(in_words(&throttled), "throttled (7s)");
+        let late = WireFault::FailsLate("NoMachine".to_owned());
+        assert_eq!(in_words(&late), "fails late (NoMachine)");
     }
 
     #[test]

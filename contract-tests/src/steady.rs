@@ -4,12 +4,17 @@
 //! Owns the comparison of two reads of an instance, field by field. What a cloud calls a state and
 //! the reasons that it gives may differ between reads and are never compared.
 
+use std::collections::BTreeSet;
+
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, ProvisionError, Result,
 };
 use tokio::time::Instant;
 
-use crate::{Context, Failure, Pass, require};
+use crate::{
+    Context, Failure, Pass, require,
+    shown::{Shown, quoted},
+};
 
 /// Instances that must not change.
 impl Context {
@@ -83,24 +88,35 @@ impl Context {
 
 /// Returns the differences between two reads of an instance, except native states and reasons.
 pub(crate) fn differences(before: &InstanceInfo, after: &InstanceInfo) -> Vec<String> {
-    let mut changed = Vec::new();
-    let mut compare = |field: &str, before: &dyn std::fmt::Debug, after: &dyn std::fmt::Debug| {
-        let (before, after) = (format!("{before:?}"), format!("{after:?}"));
-        if before != after {
-            changed.push(format!("{field} must be {before} and is {after}"));
-        }
-    };
-    compare("id", &before.id, &after.id);
-    compare("state", &before.state, &after.state);
-    compare("private address", &before.private_ip, &after.private_ip);
-    compare("public address", &before.public_ip, &after.public_ip);
-    compare("hardware address", &before.mac_address, &after.mac_address);
-    compare("launch time", &before.launch_time, &after.launch_time);
-    compare("tags", &before.tags, &after.tags);
-    compare("image", &before.image, &after.image);
-    compare("type", &before.instance_type, &after.instance_type);
-    compare("placement", &before.placement, &after.placement);
-    changed
+    let tags = before.tags.iter().chain(after.tags.iter());
+    let keys: BTreeSet<_> = tags.map(|(key, _)| key).collect();
+    let tags = keys.into_iter().filter_map(|key| {
+        let (before, after) = (before.tags.get(key), after.tags.get(key));
+        let shown = (quoted(before), quoted(after));
+        (before != after).then(|| format!("tag {key} must be {} and is {}", shown.0, shown.1))
+    });
+    let fields = [
+        difference("id", &before.id, &after.id),
+        difference("state", &before.state, &after.state),
+        difference("private address", &before.private_ip, &after.private_ip),
+        difference("public address", &before.public_ip, &after.public_ip),
+        difference("hardware address", &before.mac_address, &after.mac_address),
+        difference("launch time", &before.launch_time, &after.launch_time),
+        difference("image", &before.image, &after.image),
+        difference("type", &before.instance_type, &after.instance_type),
+        difference("placement", &before.placement, &after.placement),
+    ];
+    fields.into_iter().flatten().chain(tags).collect()
+}
+
+/// Returns the difference between two values of a field.
+pub(crate) fn difference<T: PartialEq + Shown>(
+    field: &str,
+    before: &T,
+    after: &T,
+) -> Option<String> {
+    let shown = || (before.shown(), after.shown());
+    (before != after).then(|| format!("{field} must be {} and is {}", shown().0, shown().1))
 }
 
 /// Returns what a read of a stopped instance must return, given a read while it was `running` and the

@@ -83,6 +83,18 @@ impl Failure {
     pub fn call_failed(call: &str, error: &impl fmt::Display) -> Self {
         Self::Violated(format!("{call} failed: {error}"))
     }
+
+    /// Returns the text, which says what happened.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Violated(text)
+            | Self::Leaked(text)
+            | Self::CleanupFailed(text)
+            | Self::NotRun(text)
+            | Self::NotApplicable(text)
+            | Self::KitError(text) => text,
+        }
+    }
 }
 
 /// Ends a test with a violation unless `holds`.

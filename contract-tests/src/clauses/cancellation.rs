@@ -162,8 +162,9 @@ pub(crate) async fn cancellation_03_dropped_call_affects_no_other(cx: &Context) 
                 (_, kept) => kept,
             };
             kept.map_err(|error| {
+                let calls = crate::shown::in_words(&calls);
                 Failure::violated(format!(
-                    "of two {calls:?}, one failed because the other was dropped after {polls} polls: {error}"
+                    "of two {calls}, one failed because the other was dropped after {polls} polls: {error}"
                 ))
             })?;
             if dropped.is_some() {

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::{
     Context, Factory, Failure, Outcome, Pass, WireFault, WireOp, context::names,
-    dropped::drop_after, history, require,
+    dropped::drop_after, history, require, shown::in_words,
 };
 
 /// The number of concurrent callers, each with an instance of its own.
@@ -40,7 +40,8 @@ pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) ->
     for call in calls {
         let [hung, other] = [cx.launch_running().await?.id, cx.launch_running().await?.id];
         faults.inject(call, 1, WireFault::Hang).await;
-        let what = format!("the {call:?} of {hung} is sent");
+        let name = in_words(&call);
+        let what = format!("the {name} of {hung} is sent");
         let injected = cx.eventually(&what, async || {
             Ok(faults.all_injected().await.then_some(()))
         });
@@ -54,7 +55,7 @@ pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) ->
             });
             let Ok(result) = served.await else {
                 let text =
-                    format!("calls on {other} are not served while a {call:?} of {hung} hangs");
+                    format!("calls on {other} are not served while a {name} of {hung} hangs");
                 return Err(Failure::violated(text));
             };
             result.map_err(|error| {
@@ -66,7 +67,7 @@ pub(crate) async fn concurrency_01_hanging_call_blocks_no_other(cx: &Context) ->
             // The backend gives up a call that hangs.
             Either::Left((result, served)) => {
                 cx.note(format!(
-                    "the {call:?} of {hung} returned: {}",
+                    "the {name} of {hung} returned: {}",
                     crate::shown(&result)
                 ));
                 if faults.all_injected().await {
@@ -298,6 +299,7 @@ fn require_terminate_wins(
         ErrorKind::WrongState | ErrorKind::Conflict | ErrorKind::NotFound
     );
     require(late && call != WireOp::Terminate, || {
-        format!("a {call:?} of {id}, concurrent with a terminate, failed: {error}")
+        let call = in_words(&call);
+        format!("a {call} of {id}, concurrent with a terminate, failed: {error}")
     })
 }

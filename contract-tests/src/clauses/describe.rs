@@ -240,8 +240,8 @@ pub(crate) async fn describe_06_reads_lag_no_longer_than_declared(cx: &Context) 
         .iter()
         .find(|info| info.id == *id && info.state != Terminating);
     require(alive.is_none(), || {
-        let state = alive.map(|info| info.state);
-        format!("{id} was terminated, but after the consistency window it is listed as {state:?}")
+        let state = crate::shown(&alive.map(|info| info.state));
+        format!("{id} was terminated, but after the consistency window it is listed as {state}")
     })?;
     cx.clear_faults(&faults).await?;
     Ok(Pass::Held)
@@ -269,7 +269,8 @@ async fn require_visible_everywhere(
     let listed = list.iter().find(|info| info.id == *id);
     let state = listed.map(|info| info.state);
     require(state.is_some_and(|state| states.contains(&state)), || {
-        format!("{id} was {change}, but after the consistency window it is listed as {state:?}")
+        let state = crate::shown(&state);
+        format!("{id} was {change}, but after the consistency window it is listed as {state}")
     })
 }
 

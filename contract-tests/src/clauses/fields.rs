@@ -15,7 +15,10 @@ use fleetwright::{
     PublicAddress, SecurityGroupId, UserData,
 };
 
-use crate::{Context, Failure, Truth, require, shown::in_words};
+use crate::{
+    Context, Failure, Truth, require,
+    shown::{gigabytes, in_words},
+};
 
 /// A size that no default has.
 pub(super) const DISK_SIZE_GB: NonZeroU32 = NonZeroU32::new(33).unwrap();
@@ -177,10 +180,8 @@ pub(super) async fn require_as_requested(
             })?;
             let wanted = config.disk_size_gb.map(NonZeroU32::get);
             require(wanted.is_none() || truth.disk_size_gb == wanted, || {
-                let has = truth.disk_size_gb;
-                format!(
-                    "{id}, launched with {name}, has a disk of {has:?} GB instead of {wanted:?}"
-                )
+                let (has, wanted) = (gigabytes(truth.disk_size_gb), gigabytes(wanted));
+                format!("{id}, launched with {name}, has a disk of {has} instead of {wanted}")
             })?;
         }
     }

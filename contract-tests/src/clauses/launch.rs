@@ -24,7 +24,7 @@ pub(crate) use fields::{
 };
 pub(crate) use user_data::launch_12_any_user_data_is_unchanged;
 
-use crate::{Context, Failure, Outcome, Pass, Truth, context::names, require};
+use crate::{Context, Failure, Outcome, Pass, Truth, context::names, require, shown::gigabytes};
 
 /// LAUNCH-01: a backend must return from a launch at once, with an instance that has an id and is
 /// pending or running.
@@ -102,15 +102,14 @@ pub(crate) async fn launch_04_launches_requested_image_and_type(cx: &Context) ->
     let info = cx.launch_config(&config).await?;
     let listed = cx.wait_until_listed(&info.id).await?;
     require(listed.image.as_ref() == Some(&config.image), || {
-        format!("requested image {}, got {:?}", config.image, listed.image)
+        let got = crate::shown(&listed.image);
+        format!("requested image {}, got {got}", config.image)
     })?;
     require(
         listed.instance_type.as_ref() == Some(&config.instance_type),
         || {
-            format!(
-                "requested type {}, got {:?}",
-                config.instance_type, listed.instance_type
-            )
+            let got = crate::shown(&listed.instance_type);
+            format!("requested type {}, got {got}", config.instance_type)
         },
     )?;
     Ok(Pass::Held)
@@ -139,9 +138,9 @@ pub(crate) async fn launch_05_user_data_is_unchanged(cx: &Context) -> Outcome {
         config.user_data = Some(data);
         let truth = launch_and_read_truth(cx, &config).await?;
         require(truth.user_data.as_deref() == Some(script), || {
-            let given = truth.user_data.as_deref().map(<[u8]>::len);
+            let received = truth.user_data.as_deref().map_or(0, <[u8]>::len);
             format!(
-                "{} bytes of user data were given, but the instance received {given:?} bytes",
+                "{} bytes of user data were given, but the instance received {received} other bytes",
                 script.len()
             )
         })?;
@@ -161,7 +160,7 @@ pub(crate) async fn launch_06_disk_has_requested_size(cx: &Context) -> Outcome {
     let truth = launch_and_read_truth(cx, &config).await?;
     let size = truth.disk_size_gb;
     require(size == Some(33), || {
-        format!("requested a disk of 33 GB, got {size:?}")
+        format!("requested a disk of 33 GB, got {}", gigabytes(size))
     })?;
     Ok(Pass::Held)
 }
@@ -178,7 +177,7 @@ pub(crate) async fn launch_07_empty_or_unknown_config_is_refused(cx: &Context) -
         // No backend receives these: a config without image or type cannot be created.
         let built = InstanceConfig::builder(image, instance_type).build();
         require(built.is_err(), || {
-            format!("{built:?} was created without an image or a type")
+            format!("a config with the image {image:?} and the type {instance_type:?} was created")
         })?;
     }
     let none = || Failure::NotRun("the harness names no unknown image".to_owned());
@@ -309,7 +308,8 @@ pub(crate) async fn launch_09_placement_is_applied_or_refused(cx: &Context) -> O
     let info = cx.launch_config(&config).await?;
     let listed = cx.wait_until_listed(&info.id).await?;
     require(listed.placement.zone.as_ref() == Some(&zone), || {
-        format!("requested zone {zone}, got {:?}", listed.placement.zone)
+        let got = crate::shown(&listed.placement.zone);
+        format!("requested zone {zone}, got {got}")
     })?;
     Ok(Pass::Held)
 }

@@ -234,10 +234,8 @@ pub(crate) async fn list_08_stopped_instances_are_listed(cx: &Context) -> Outcom
     for (id, state) in [(&running, Running), (&stopped, Stopped)] {
         let entry = list.iter().find(|info| info.id == *id);
         require(entry.is_some_and(|info| info.state == state), || {
-            format!(
-                "{id} is {state}, but listed as {:?}",
-                entry.map(|info| info.state)
-            )
+            let listed = crate::shown(&entry.map(|info| info.state));
+            format!("{id} is {state}, but listed as {listed}")
         })?;
     }
     Ok(Pass::Held)
@@ -319,13 +317,19 @@ pub(crate) async fn list_12_entries_are_complete(cx: &Context) -> Outcome {
         let truth = truth.ok_or_else(|| Failure::violated(format!("the cloud has no {id}")))?;
         let public = truth.public_ip.is_none() || info.public_ip == truth.public_ip;
         require(public, || {
-            let (listed, has) = (info.public_ip, truth.public_ip);
-            format!("the list returns {id} with the public address {listed:?}, it has {has:?}")
+            let (listed, has) = (
+                crate::shown(&info.public_ip),
+                crate::shown(&truth.public_ip),
+            );
+            format!("the list returns {id} with the public address {listed}, it has {has}")
         })?;
         let mac = truth.mac_address.is_none() || info.mac_address == truth.mac_address;
         require(mac, || {
-            let (listed, has) = (info.mac_address, truth.mac_address);
-            format!("the list returns {id} with the hardware address {listed:?}, it has {has:?}")
+            let (listed, has) = (
+                crate::shown(&info.mac_address),
+                crate::shown(&truth.mac_address),
+            );
+            format!("the list returns {id} with the hardware address {listed}, it has {has}")
         })?;
     }
     Ok(Pass::Held)

@@ -13,7 +13,10 @@ use tokio::time::Instant;
 
 pub(crate) use super::bystanders::start_08_affects_only_its_targets;
 use super::stop::read_truth;
-use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require, steady::differences};
+use crate::{
+    Context, Failure, Outcome, Pass, WireFault, WireOp, require, shown::gigabytes,
+    steady::differences,
+};
 
 /// START-01: a backend must start a stopped instance under the same id, and bring it to running.
 ///
@@ -266,8 +269,8 @@ pub(crate) async fn start_09_missing_capacity_costs_nothing(cx: &Context) -> Out
         if let Some(oracle) = cx.harness().oracle() {
             let truth = read_truth(cx, &*oracle, &id).await?;
             require(truth.disk_size_gb == Some(33), || {
-                let size = truth.disk_size_gb;
-                format!("{id} had a disk of 33 GB, and has {size:?} since a start without capacity")
+                let size = gigabytes(truth.disk_size_gb);
+                format!("{id} had a disk of 33 GB, and has {size} since a start without capacity")
             })?;
         }
     }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 pub(crate) use super::bystanders::stop_08_affects_only_its_targets;
 use crate::{
     Context, Failure, Oracle, Outcome, Pass, Truth, require,
+    shown::gigabytes,
     steady::{differences, when_stopped},
 };
 
@@ -98,7 +99,8 @@ pub(crate) async fn stop_03_no_public_address_while_stopped(cx: &Context) -> Out
     let described = cx.describe(&id).await?.public_ip;
     for (call, shown) in [("list_instances", listed), ("describe_instance", described)] {
         require(shown.is_none(), || {
-            format!("{call} returns {shown:?} for {id}, which is stopped and had {had:?}")
+            let (shown, had) = (crate::shown(&shown), crate::shown(&had));
+            format!("{call} returns {shown} for {id}, which is stopped and had {had}")
         })?;
     }
     Ok(Pass::Held)
@@ -129,7 +131,8 @@ pub(crate) async fn stop_04_id_tags_and_disk_are_kept(cx: &Context) -> Outcome {
     if let Some(oracle) = cx.harness().oracle() {
         let size = read_truth(cx, &*oracle, &id).await?.disk_size_gb;
         require(size == Some(33), || {
-            format!("{id} had a disk of 33 GB, and has {size:?} since it was stopped")
+            let size = gigabytes(size);
+            format!("{id} had a disk of 33 GB, and has {size} since it was stopped")
         })?;
     }
     Ok(Pass::Held)

@@ -318,7 +318,8 @@ fn require_limit_named(error: &ProvisionError, declared: usize) -> Result<(), Fa
         _ => None,
     };
     require(named == Some(declared), || {
-        format!("the refusal must name the limit {declared}, but names {named:?}: {error}")
+        let named = crate::shown(&named);
+        format!("the refusal must name the limit {declared}, but names {named}: {error}")
     })
 }
 

@@ -12,7 +12,7 @@ use futures_util::future::join;
 use tokio::time::Instant;
 
 pub(crate) use super::bystanders::terminate_08_affects_only_its_targets;
-use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require, shown::in_words};
 
 /// TERMINATE-01: a backend must describe a terminated instance as terminating, then terminated,
 /// without an error for as long as declared.
@@ -196,7 +196,9 @@ pub(crate) async fn terminate_06_wins_over_stop_and_start(cx: &Context) -> Outco
         // While the transition of the other call is in progress.
         let id = launch_for(cx, rival).await?;
         let result = rival.call(cx.provisioner(), &id).await;
-        result.map_err(|error| Failure::call_failed(&format!("the {rival:?} of {id}"), &error))?;
+        result.map_err(|error| {
+            Failure::call_failed(&format!("the {} of {id}", in_words(&rival)), &error)
+        })?;
         let since = Instant::now();
         let terminated = cx.provisioner().terminate_instance(&id).await;
         pass = pass.weaker(require_terminate_won(cx, &id, rival, terminated, since).await?);
@@ -237,8 +239,9 @@ async fn require_terminate_won(
     since: Instant,
 ) -> Result<Pass, Failure> {
     result.map_err(|error| {
+        let rival = in_words(&rival);
         Failure::violated(format!(
-            "a terminate of {id} must succeed although a {rival:?} is in progress, but: {error}"
+            "a terminate of {id} must succeed although a {rival} is in progress, but: {error}"
         ))
     })?;
     cx.wait_until_terminated(id).await?;
@@ -256,8 +259,9 @@ fn require_lost_to_terminate(
     let Err(error) = result else { return Ok(()) };
     let reported = matches!(error.kind(), ErrorKind::WrongState | ErrorKind::Conflict);
     require(reported || cx.is_forgotten(Some(&error), since), || {
+        let rival = in_words(&rival);
         format!(
-            "a {rival:?} of {id}, concurrent with a terminate, must succeed or be refused because of it, but: {error}"
+            "a {rival} of {id}, concurrent with a terminate, must succeed or be refused because of it, but: {error}"
         )
     })
 }
@@ -280,7 +284,7 @@ pub(crate) async fn terminate_07_failures_are_reported(cx: &Context) -> Outcome 
         cx.clear_faults(&faults).await?;
         match result {
             Ok(()) => {
-                let fault = crate::shown::in_words(&fault);
+                let fault = in_words(&fault);
                 let text = format!("a terminate of {id} with {fault} returned success");
                 return Err(Failure::violated(text));
             }
@@ -289,7 +293,7 @@ pub(crate) async fn terminate_07_failures_are_reported(cx: &Context) -> Outcome 
                 require(fits, || {
                     format!(
                         "a terminate of {id} with {} had no effect, but the error is: {error}",
-                        crate::shown::in_words(&fault)
+                        in_words(&fault)
                     )
                 })?;
             }

@@ -9,7 +9,7 @@ mod blocking;
 use std::time::Duration;
 
 use fleetwright::{
-    CloudInstanceState, ErrorKind, InstanceId, InstanceStatus,
+    Capabilities, CloudInstanceState, ErrorKind, InstanceId, InstanceStatus,
     wait::{WaitCause, WaitError, WaitPolicy},
 };
 use tokio::time::Instant;
@@ -127,10 +127,8 @@ pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
     })?;
     let same = |after: &str| {
         require(*cx.capabilities() == declared, || {
-            let now = cx.capabilities();
-            format!(
-                "after {after} the handle declares {now:?}, but it declared {declared:?} before"
-            )
+            let changed = changed_fields(&declared, cx.capabilities());
+            format!("after {after} the handle declares other capabilities than before: {changed}")
         })
     };
     let info = cx.launch_running().await?;
@@ -148,6 +146,21 @@ pub(crate) async fn time_04_capabilities_never_change(cx: &Context) -> Outcome {
     cx.wait_until_terminated(&info.id).await?;
     same("a terminate")?;
     Ok(Pass::Held)
+}
+
+/// Names the declared values that are different, with both where they are short.
+fn changed_fields(declared: &Capabilities, now: &Capabilities) -> String {
+    let fields = |one| serde_json::to_value(one).unwrap_or_default();
+    let (declared, now) = (fields(declared), fields(now));
+    let names = declared.as_object().into_iter().flatten();
+    let changed = names.filter(|(name, value)| now.get(name) != Some(value));
+    let changed = changed.map(|(name, value)| match now.get(name) {
+        Some(now) if !value.is_object() && !value.is_array() => {
+            format!("{name} is {now} and was {value}")
+        }
+        _ => format!("{name} is another"),
+    });
+    changed.collect::<Vec<_>>().join(", ")
 }
 
 /// TIME-05: a backend must complete transitions by the clock that it was given, however rarely they
@@ -213,8 +226,8 @@ async fn require_deadline_kept(
     let took = start.elapsed();
     let error = match waited {
         Ok(statuses) => {
-            let observed: Vec<_> = statuses.iter().map(|status| status.state).collect();
-            let text = format!("a wait until {id} is stopped succeeded, with {observed:?}");
+            let observed = crate::shown(&statuses);
+            let text = format!("a wait until {id} is stopped succeeded, with {observed}");
             return Err(Failure::violated(text));
         }
         Err(error) => error,

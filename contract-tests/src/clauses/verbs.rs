@@ -32,7 +32,7 @@ pub(crate) use self::{
         verbs_13_interrupted_tag_change_is_completed, verbs_14_concurrent_tag_changes_are_kept,
     },
 };
-use crate::{Context, Failure, Outcome, Pass, require};
+use crate::{Context, Failure, Outcome, Pass, require, shown::in_words};
 
 /// Launches an instance and waits until all reads show that it runs.
 async fn launch_running(cx: &Context) -> Result<InstanceInfo, Failure> {
@@ -133,12 +133,11 @@ pub(crate) async fn verbs_02_reboot(cx: &Context) -> Outcome {
     for how in [Reboot::Soft, Reboot::Hard] {
         let boots = boots(cx, &id).await;
         let result = cx.provisioner().reboot_instance(&id, how).await;
-        result
-            .map_err(|error| Failure::call_failed(&format!("a {how:?} reboot of {id}"), &error))?;
-        wait_until_rebooted(cx, &id, boots, &format!("a {how:?} reboot")).await?;
+        let call = format!("a {} reboot", in_words(&how));
+        result.map_err(|error| Failure::call_failed(&format!("{call} of {id}"), &error))?;
+        wait_until_rebooted(cx, &id, boots, &call).await?;
         expected.state = cx.consistent_info(&id).await?.state;
-        cx.require_unchanged(&format!("a {how:?} reboot"), &expected)
-            .await?;
+        cx.require_unchanged(&call, &expected).await?;
         cx.wait_for_consistent_state(&id, CloudInstanceState::Running)
             .await?;
     }
@@ -211,7 +210,10 @@ pub(crate) async fn verbs_03_resize(cx: &Context) -> Outcome {
         .await?;
     let now = cx.consistent_info(&id).await?.instance_type;
     require(now.as_ref() == Some(&to), || {
-        format!("{id} was resized to {to} and runs as {now:?}")
+        format!(
+            "{id} was resized to {to} and runs as {}",
+            crate::shown(&now)
+        )
     })?;
     Ok(Pass::Held)
 }

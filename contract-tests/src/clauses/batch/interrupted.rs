@@ -128,12 +128,11 @@ fn require_each<T>(
         )
     })?;
     for (id, result) in requested.iter().zip(results) {
-        let failed = result.err().filter(|error| !allowed(error));
-        require(failed.is_none(), || {
-            format!(
-                "a batch {verb} was dropped after {polls} polls, and its repetition fails for {id}: {failed:?}"
-            )
-        })?;
+        if let Some(error) = result.err().filter(|error| !allowed(error)) {
+            return Err(Failure::violated(format!(
+                "a batch {verb} was dropped after {polls} polls, and its repetition fails for {id}: {error}"
+            )));
+        }
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ pub(super) async fn fault_each_call(
         let result = subjects.call(cx, wire).await;
         cx.announce(None);
         cx.clear_faults(&faults).await?;
-        check(&require_error(operation, result)?)?;
+        check(&require_error(operation, result.map(drop))?)?;
     }
     Ok(subjects)
 }
@@ -64,7 +64,7 @@ pub(super) async fn fault_each_call_ambiguously(
         cx.clear_faults(&faults).await?;
         match result {
             Ok(Some((token, id))) => require_found_by_token(cx, &token, &id).await?,
-            result => check(&require_error(operation, result)?)?,
+            result => check(&require_error(operation, result.map(drop))?)?,
         }
     }
     Ok(())

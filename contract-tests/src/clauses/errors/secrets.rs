@@ -13,6 +13,7 @@ use crate::{
     Context, Factory, Failure, Outcome, Pass, Time, WireFault, WireOp, captured_log,
     clauses::calls::{CALLS, Subjects},
     require,
+    shown::in_words,
     suite::run_case,
 };
 
@@ -220,7 +221,7 @@ async fn check_call(
         WireOp::Any | WireOp::List | WireOp::FindLaunch | WireOp::UpdateTags => {}
     }
     let result = subjects.call(cx, wire).await;
-    secrets.check_result(&format!("a {wire:?}"), &result)
+    secrets.check_result(&format!("a {}", in_words(&wire)), &result)
 }
 
 /// Calls the optional verbs that change little, with and without a fault, and checks their results.

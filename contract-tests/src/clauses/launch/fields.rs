@@ -10,6 +10,7 @@ use crate::{
     Context, Failure, Outcome, Pass,
     clauses::fields::{Launched, require_as_requested, truths, variations, with_all},
     require,
+    shown::addresses,
 };
 
 /// LAUNCH-11: a backend must launch an instance with every field of its config that it declares, alone and
@@ -84,7 +85,8 @@ async fn require_true_reads(
         for info in infos {
             let (wanted, shown) = (truth.launch_time, info.launch_time);
             require(wanted.is_none() || shown == wanted, || {
-                format!("{when}, {id} has the launch time {wanted:?}, but {read} returns {shown:?}")
+                let (wanted, shown) = (crate::shown(&wanted), crate::shown(&shown));
+                format!("{when}, {id} has the launch time {wanted}, but {read} returns {shown}")
             })?;
             reads.push((read, InstanceStatus::from(info)));
         }
@@ -93,13 +95,13 @@ async fn require_true_reads(
         let wanted = (truth.private_ip, truth.public_ip);
         let shown = (status.private_ip, status.public_ip);
         require(shown == wanted, || {
-            format!("{when}, {id} has the addresses {wanted:?}, but {read} returns {shown:?}")
+            let (wanted, shown) = (addresses(wanted), addresses(shown));
+            format!("{when}, {id} has the addresses {wanted}, but {read} returns {shown}")
         })?;
         let (wanted, shown) = (truth.mac_address, status.mac_address);
         require(wanted.is_none() || shown == wanted, || {
-            format!(
-                "{when}, {id} has the hardware address {wanted:?}, but {read} returns {shown:?}"
-            )
+            let (wanted, shown) = (crate::shown(&wanted), crate::shown(&shown));
+            format!("{when}, {id} has the hardware address {wanted}, but {read} returns {shown}")
         })?;
     }
     Ok(())

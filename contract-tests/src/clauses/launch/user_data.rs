@@ -30,9 +30,9 @@ pub(crate) async fn launch_12_any_user_data_is_unchanged(cx: &Context) -> Outcom
         for (how, id) in infos {
             let given = truths.get(&id).and_then(|truth| truth.user_data.as_deref());
             require(given == Some(&bytes[..]), || {
-                let (size, given) = (bytes.len(), given.map(<[u8]>::len));
+                let (size, given) = (bytes.len(), given.map_or(0, <[u8]>::len));
                 format!(
-                    "{id} of {how} was given {size} bytes of user data, {name}, but received {given:?} other bytes"
+                    "{id} of {how} was given {size} bytes of user data, {name}, but received {given} other bytes"
                 )
             })?;
         }

@@ -75,7 +75,8 @@ pub(crate) async fn list_16_gaps_beside_many_pages(cx: &Context) -> Outcome {
 fn require_named_once(what: &str, part: &Scope, named: &[Scope]) -> Result<(), Failure> {
     let count = named.iter().filter(|one| *one == part).count();
     require(count == 1, || {
-        format!("{what} must name {part} once, which cannot be read, but names {named:?}")
+        let named = crate::shown(named);
+        format!("{what} must name {part} once, which cannot be read, but names {named}")
     })
 }
 

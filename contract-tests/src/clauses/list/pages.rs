@@ -14,7 +14,9 @@ use fleetwright::{
 };
 use futures_util::{StreamExt as _, future::join};
 
-use crate::{Context, Failure, Outcome, Pass, SCOPE_TAG, WireFault, WireOp, require};
+use crate::{
+    Context, Failure, Outcome, Pass, SCOPE_TAG, WireFault, WireOp, require, shown::shown_states,
+};
 
 /// LIST-03: a backend must list every instance exactly once, however many pages that takes, even if
 /// no item of a page matches.
@@ -131,8 +133,8 @@ pub(crate) async fn list_10_unreachable_part_is_named(cx: &Context) -> Outcome {
         observed.map_err(|error| Failure::call_failed("stream_instances around a gap", &error))?;
     require(observed.gaps.contains(&scope), || {
         format!(
-            "the stream has no gap for {scope}, but for {:?}",
-            observed.gaps
+            "the stream has no gap for {scope}, but for {}",
+            crate::shown(&observed.gaps)
         )
     })?;
     let rest = all.iter().filter(|info| !is_in_part(&scope, info));
@@ -166,17 +168,17 @@ pub(crate) async fn list_13_stream_equals_list(cx: &Context) -> Outcome {
         let observed = stream(cx, &filter).await;
         let observed =
             observed.map_err(|error| Failure::call_failed("stream_instances", &error))?;
-        let (mut streamed, states) = (observed.instances, &filter.states);
+        let (mut streamed, states) = (observed.instances, shown_states(&filter));
         require(observed.gaps.is_empty(), || {
             format!(
-                "the stream has gaps, the list has none: {:?}",
-                observed.gaps
+                "the stream has gaps, the list has none: {}",
+                crate::shown(&observed.gaps)
             )
         })?;
         listed.sort_by(|a, b| a.id.cmp(&b.id));
         streamed.sort_by(|a, b| a.id.cmp(&b.id));
         let ids: Vec<_> = listed.iter().map(|info| info.id.clone()).collect();
-        require_only_each_once(&format!("the stream in {states:?}"), &ids, &streamed)?;
+        require_only_each_once(&format!("the stream in {states}"), &ids, &streamed)?;
         for (listed, streamed) in listed.iter().zip(&streamed) {
             require(listed == streamed, || {
                 let changed = crate::steady::differences(listed, streamed);

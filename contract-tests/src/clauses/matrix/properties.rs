@@ -111,9 +111,8 @@ async fn effect(cell: &Cell<'_>) -> Result<(), Failure> {
         };
         match error.effect() {
             Effect::None => cell.require(now == Progress::Nothing, || {
-                format!(
-                    "item {item} has no effect by its error, but the cloud carried out: {now:?}"
-                )
+                let now = now.shown();
+                format!("item {item} has no effect by its error, but the cloud carried out {now}")
             })?,
             // Nobody but the cloud knows whether a session was opened.
             Effect::Done if cell.row.change == Change::Session => {}
@@ -175,8 +174,9 @@ fn kind(cell: &Cell<'_>) -> Result<(), Failure> {
     let count = cell.results.as_ref().map(Vec::len);
     cell.require(count == Some(cell.items()), || {
         format!(
-            "{} results are expected, and there are {count:?}",
-            cell.items()
+            "{} results are expected, and the call returned {}",
+            cell.items(),
+            crate::shown(&count)
         )
     })?;
     let provider = cell.cx.capabilities().provider.as_str();

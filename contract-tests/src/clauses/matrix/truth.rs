@@ -8,7 +8,10 @@ use super::{
     cell::Cell,
     operations::{Change, Target},
 };
-use crate::{Failure, Truth, steady::differences};
+use crate::{
+    Failure, Truth,
+    steady::{difference, differences},
+};
 
 /// How much of a call was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +19,17 @@ pub(super) enum Progress {
     Nothing,
     Part,
     Whole,
+}
+
+impl Progress {
+    /// Returns the progress in words that complete "the cloud carried out …".
+    pub(super) const fn shown(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Part => "a part of it",
+            Self::Whole => "all of it",
+        }
+    }
 }
 
 /// What the oracle has at one moment.
@@ -134,19 +148,19 @@ fn same_instances(before: &[Truth], now: &[Truth], target: &Target) -> bool {
 
 /// Returns the differences between two reads of the oracle.
 pub(super) fn changes(before: &Truth, now: &Truth) -> Vec<String> {
+    let size = |truth: &Truth| truth.user_data.as_ref().map_or(0, Vec::len);
+    let others = [
+        difference("disk size", &before.disk_size_gb, &now.disk_size_gb),
+        difference("machine", &before.holds_machine, &now.holds_machine),
+        difference("number of boots", &before.boots, &now.boots),
+    ];
     let mut changed = differences(&before.info, &now.info);
-    let mut compare = |what: &str, before: &dyn std::fmt::Debug, now: &dyn std::fmt::Debug| {
-        let (before, now) = (format!("{before:?}"), format!("{now:?}"));
-        if before != now {
-            changed.push(format!("{what} must be {before} and is {now}"));
-        }
-    };
-    let size = |truth: &Truth| truth.user_data.as_ref().map(Vec::len);
+    changed.extend(others.into_iter().flatten());
     if before.user_data != now.user_data {
-        compare("the size of the user data", &size(before), &size(now));
+        let (before, now) = (size(before), size(now));
+        changed.push(format!(
+            "user data must be the {before} bytes of the launch and is {now} other bytes"
+        ));
     }
-    compare("disk size", &before.disk_size_gb, &now.disk_size_gb);
-    compare("machine", &before.holds_machine, &now.holds_machine);
-    compare("number of boots", &before.boots, &now.boots);
     changed
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use fleetwright::{
     CloudInstanceState::{self, Pending, Running, Stopped, Stopping, Terminated, Terminating},
-    ErrorKind, InstanceId, InstanceStatus,
+    ErrorKind, InstanceId, InstanceInfo, InstanceStatus,
 };
 use tokio::time::Instant;
 
@@ -20,7 +20,7 @@ pub(crate) use late::{
     state_08_late_capacity_is_capacity,
 };
 
-use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require, shown::addresses};
 
 /// STATE-01: a backend must report states only in an order that the state machine allows, from
 /// launch through stop and start to terminated.
@@ -124,9 +124,10 @@ async fn require_stays_terminated(cx: &Context, id: &InstanceId, how: &str) -> R
         let back = list
             .iter()
             .find(|info| info.id == *id && info.state != Terminated);
-        require(back.is_none(), || {
-            let state = back.map(|info| info.state);
-            format!("{id} was terminated and is listed {how} as {state:?}")
+        back.map_or(Ok(()), |InstanceInfo { state, .. }| {
+            Err(Failure::violated(format!(
+                "{id} was terminated and is listed {how} as {state}"
+            )))
         })
     })
     .await
@@ -235,16 +236,16 @@ pub(crate) async fn state_06_list_and_describe_agree(cx: &Context) -> Outcome {
         let missing = || Failure::violated(format!("{id} is {} and not listed", described.state));
         let listed = InstanceStatus::from(listed.ok_or_else(missing)?);
         let observed = |status: &InstanceStatus| {
-            (
-                status.state,
-                status.private_ip,
-                status.public_ip,
-                status.mac_address,
+            let addresses = addresses((status.private_ip, status.public_ip));
+            let mac = crate::shown(&status.mac_address);
+            format!(
+                "{} with the addresses {addresses}, hardware {mac}",
+                status.state
             )
         };
         let (one, other) = (observed(&described), observed(&listed));
         require(one == other, || {
-            format!("describe returns {id} as {one:?}, a list as {other:?}")
+            format!("describe returns {id} as {one}, a list as {other}")
         })?;
     }
     Ok(Pass::Held)

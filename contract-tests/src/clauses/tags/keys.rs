@@ -86,7 +86,8 @@ async fn launch_row(cx: &Context, row: Row) -> Result<Option<(Row, InstanceId)>,
             Ok(None)
         }
         Err(error) => Err(Failure::violated(format!(
-            "tags {row:?} must be stored or refused as invalid without effect, but: {error}"
+            "tags {} must be stored or refused as invalid without effect, but: {error}",
+            crate::shown(row)
         ))),
     }
 }

@@ -19,7 +19,7 @@ use std::{
 
 use fleetwright::InstanceId;
 
-use crate::{Context, Failure, Outcome, Pass, Time, WireFault, WireOp, require};
+use crate::{Context, Failure, Outcome, Pass, Time, WireFault, WireOp, require, shown::in_words};
 
 /// The longest time that a poll may keep its thread. Calls that compute need a fraction of it.
 const LONGEST_POLL: Duration = Duration::from_millis(200);
@@ -82,18 +82,16 @@ async fn require_polls_are_short(
     how: &str,
     make: impl AsyncFn(),
 ) -> Result<(), Failure> {
-    let mut shortest = Duration::MAX;
+    let (mut shortest, name) = (Duration::MAX, in_words(&call));
     for _ in 0..ATTEMPTS {
         shortest = shortest.min(longest_poll(make()).await);
         if shortest < LONGEST_POLL {
             return Ok(());
         }
     }
-    cx.note(format!(
-        "{ATTEMPTS} attempts of the {call:?}{how} were made"
-    ));
+    cx.note(format!("{ATTEMPTS} attempts of the {name}{how} were made"));
     require(shortest < LONGEST_POLL, || {
-        format!("a {call:?}{how} blocks its thread: other tasks cannot run while it waits")
+        format!("a {name}{how} blocks its thread: other tasks cannot run while it waits")
     })
 }
 

@@ -6,8 +6,8 @@
 use std::num::NonZeroU32;
 
 use fleetwright::{
-    CloudInstanceState, InstanceId, InstanceInfo, InstanceProvisioner, InstanceProvisionerExt as _,
-    LaunchRecord, LaunchToken,
+    CloudInstanceState, Fingerprint, InstanceId, InstanceInfo, InstanceProvisioner,
+    InstanceProvisionerExt as _, LaunchRecord, LaunchToken,
 };
 
 use crate::{Context, Failure, Outcome, Pass, require};
@@ -185,9 +185,11 @@ pub(crate) async fn token_17_fingerprint_is_that_of_the_config(cx: &Context) -> 
             match info.config {
                 None => pass = Pass::Weaker,
                 Some(reported) => require(expected.contains(&reported), || {
+                    let [whole, item] = expected.map(Fingerprint::as_uuid);
                     format!(
-                        "{} was launched as one of {count} with {expected:?}, but is reported with {reported:?}",
-                        info.id
+                        "{} was launched as one of {count} with the fingerprint {whole} or {item}, but is reported with {}",
+                        info.id,
+                        reported.as_uuid()
                     )
                 })?,
             }

@@ -16,7 +16,9 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 
 use super::{VARIANT_TAG, changed_config, require_conflict, require_replay, with_variant};
-use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, context::names, require};
+use crate::{
+    Context, Failure, Outcome, Pass, WireFault, WireOp, context::names, require, shown::addresses,
+};
 
 /// TOKEN-04: a backend must return the current state of the instance from a replay, not its state
 /// at launch.
@@ -72,12 +74,11 @@ async fn require_replay_is_current(
             shown.state
         )
     })?;
-    let addresses = (truth.private_ip, truth.public_ip);
-    require((shown.private_ip, shown.public_ip) == addresses, || {
-        format!(
-            "{id} has the addresses {addresses:?}, but the replay returned {:?}",
-            (shown.private_ip, shown.public_ip)
-        )
+    let wanted = (truth.private_ip, truth.public_ip);
+    let returned = (shown.private_ip, shown.public_ip);
+    require(returned == wanted, || {
+        let (wanted, returned) = (addresses(wanted), addresses(returned));
+        format!("{id} has the addresses {wanted}, but the replay returned {returned}")
     })
 }
 

@@ -54,10 +54,11 @@ pub(crate) async fn verbs_06_console_session(cx: &Context) -> Outcome {
             format!("the debug output of {id}'s console session contains its address")
         })?;
         let times = session.expires_at.zip(info.launch_time);
-        let too_early = times.filter(|(end, launch)| end <= launch);
-        require(too_early.is_none(), || {
-            format!("the console session of {id} ended before it was launched: {too_early:?}")
-        })?;
+        if let Some((end, launch)) = times.filter(|(end, launch)| end <= launch) {
+            return Err(Failure::violated(format!(
+                "{id} was launched at {launch}, but its console session ended at {end}"
+            )));
+        }
         opened.push((id, session.url));
     }
     let [(one, url), (other, other_url)] = opened.as_slice() else {

@@ -9,7 +9,7 @@ use super::{
     images::{create, delete_all, launch_from, snapshot_of},
     require_unsupported,
 };
-use crate::{Context, Outcome, Pass, clauses::stop::read_truth, require};
+use crate::{Context, Outcome, Pass, clauses::stop::read_truth, require, shown::gigabytes};
 
 /// The sizes of the disks of the two instances, in gigabytes.
 const SIZES: [u32; 2] = [33, 44];
@@ -59,8 +59,9 @@ async fn snapshot_two(cx: &Context, images: &mut Vec<ImageId>) -> Outcome {
         let launched = launch_from(cx, &image).await?.id;
         let disk = read_truth(cx, &*oracle, &launched).await?.disk_size_gb;
         require(disk == Some(size), || {
+            let disk = gigabytes(disk);
             format!(
-                "{launched} was launched from {image}, the image of {source} with a disk of {size} GB, and has a disk of {disk:?} GB"
+                "{launched} was launched from {image}, the image of {source} with a disk of {size} GB, and has {disk}"
             )
         })?;
     }

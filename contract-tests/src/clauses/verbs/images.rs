@@ -58,8 +58,9 @@ async fn snapshot_twice(cx: &Context, images: &mut Vec<ImageId>) -> Outcome {
     let shown = cx.wait_until_listed(&launched.id).await?.image;
     require(shown.as_ref() == Some(&image), || {
         format!(
-            "{} was launched from {image}, but is reported with {shown:?}",
-            launched.id
+            "{} was launched from {image}, but is reported with {}",
+            launched.id,
+            crate::shown(&shown)
         )
     })?;
     for id in [&one, &other] {
@@ -140,7 +141,8 @@ pub(crate) async fn verbs_11_other_images_are_kept(cx: &Context) -> Outcome {
     let call = format!("delete_image of {image}, which no snapshot created,");
     cx.require_refused(&call, result, ErrorKind::Conflict)?;
     require(retry.is_some_and(|retry| retry.delay().is_none()), || {
-        format!("{call} was refused with the advice {retry:?}")
+        let advice = retry.map_or_else(|| "none".to_owned(), |retry| retry.to_string());
+        format!("{call} was refused with the advice: {advice}")
     })?;
     cx.wait_for_consistent_reads().await;
     cx.launch().await?;

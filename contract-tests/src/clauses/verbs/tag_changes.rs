@@ -15,6 +15,7 @@ use futures_util::future::join;
 use super::{kit_error, require_unsupported};
 use crate::{
     Context, Failure, Outcome, Pass, WireFault, WireOp, clauses::stop::read_truth, require,
+    shown::quoted,
 };
 
 /// Into how many calls of a change faults are injected, at most.
@@ -105,8 +106,8 @@ async fn check_first(
             for key in keys(before, after) {
                 let value = now.get(key);
                 require(value == before.get(key) || value == after.get(key), || {
-                    let (old, new) = (before.get(key), after.get(key));
-                    format!("after {what}, {key} of {id} is {value:?}, neither {old:?} nor {new:?}")
+                    let [value, old, new] = [value, before.get(key), after.get(key)].map(quoted);
+                    format!("after {what}, {key} of {id} is {value}, neither {old} nor {new}")
                 })?;
             }
             Ok(())

@@ -1,5 +1,6 @@
 //! The proof of the kit: the reference passes, every mutant fails the clause that it violates, every
-//! clause has a mutant, and every benign backend passes everything.
+//! clause has a mutant, and every benign backend passes everything. Every message about a mutant is in
+//! plain words.
 //!
 //! Writes `zoo.json` next to the reports, and prints its numbers last. `scripts/mutants --kit` and
 //! `scripts/zoo-seeds` run this repeatedly and set `FLEETWRIGHT_ZOO=quick`, which leaves out the
@@ -7,6 +8,7 @@
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
 mod parallel;
+mod plain;
 mod unique;
 
 use std::{collections::BTreeSet, fs, sync::Arc};
@@ -16,6 +18,7 @@ use fleetwright_contract_tests::{
 };
 use fleetwright_contract_zoo::{MemoryHarness, benign, mutants};
 use parallel::run_in_parallel;
+use plain::debug_output;
 
 /// Returns the message of a clause that the backend called `name` fails; empty if it passes.
 fn failure(name: &str, clause: &Clause, factory: &Factory) -> String {
@@ -35,17 +38,27 @@ fn zoo_proves_the_kit() {
     assert!(failures.is_empty(), "{failures}");
 
     let mutants = mutants::all();
-    let survivors = run_in_parallel(&mutants, |mutant| {
+    let results = run_in_parallel(&mutants, |mutant| {
         let own_clause = clause(mutant.violates).unwrap();
         let verdict = run_clause(own_clause, &(mutant.make)());
         let detected = verdict.status == Status::Fail && verdict.detected_by == DetectedBy::Body;
-        (!detected).then(|| format!("{mutant:?}: {}", CONTRACT.message(&verdict)))
+        let message = CONTRACT.message(&verdict);
+        let dump = debug_output(&message).map(|dump| format!("{}: {dump}", mutant.name));
+        let survivor = (!detected).then(|| format!("{mutant:?}: {message}"));
+        (survivor, dump)
     });
+    let (survivors, dumps): (Vec<_>, Vec<_>) = results.into_iter().unzip();
     let survivors: Vec<_> = survivors.into_iter().flatten().collect();
     assert!(
         survivors.is_empty(),
         "mutants that are not detected:\n{}",
         survivors.join("\n")
+    );
+    let dumps: Vec<_> = dumps.into_iter().flatten().collect();
+    assert!(
+        dumps.is_empty(),
+        "messages with debug output:\n{}",
+        dumps.join("\n")
     );
 
     let with_mutant: BTreeSet<_> = mutants.iter().map(|mutant| mutant.violates).collect();

@@ -10,10 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fleetwright_contract_tests::{CLAUSES, Clause, Status, run_clause};
+use fleetwright_contract_tests::{CLAUSES, CONTRACT, Clause, Status, run_clause};
 use fleetwright_contract_zoo::mutants;
 
-use crate::parallel::run_in_parallel;
+use crate::{parallel::run_in_parallel, plain::debug_output};
 
 /// Requires that `mutants::SHARED` lists exactly the clauses without a mutant of their own.
 pub(crate) fn require_as_listed(mutants: &[&'static mutants::Mutant]) {
@@ -58,11 +58,14 @@ fn clauses_with_a_mutant_of_their_own(
     let alone = run_in_parallel(&other_families, |mutant| {
         let factory = (mutant.make)();
         let others = with_own_mutants().filter(|clause| clause.id != mutant.violates);
-        let mut others = others.map(|clause| run_clause(clause, &factory).status);
-        (
-            mutant.violates,
-            !others.any(|status| status == Status::Fail),
-        )
+        let mut others = others.map(|clause| run_clause(clause, &factory));
+        let other = others.find(|verdict| verdict.status == Status::Fail);
+        if let Some(verdict) = &other {
+            let message = CONTRACT.message(verdict);
+            let dump = debug_output(&message);
+            assert!(dump.is_none(), "{}: debug output in {message}", mutant.name);
+        }
+        (mutant.violates, other.is_none())
     });
     alone
         .into_iter()
