@@ -95,10 +95,7 @@ pub trait Harness: Send + Sync {
     /// waiting costs nothing, and allow several poll intervals in real time. Default: 10 seconds in
     /// real time, 300 seconds in virtual time.
     fn budget(&self) -> Duration {
-        match self.time() {
-            Time::Real => Duration::from_secs(10),
-            Time::Virtual => Duration::from_secs(300),
-        }
+        self.time().default_budget()
     }
 
     /// Returns how many accounts the long sweeps of the contract may use at the same time in real time: CRASH-03,
@@ -219,6 +216,17 @@ pub enum Time {
     Real,
     /// Tokio's paused clock: hours pass in no time. Never with sockets.
     Virtual,
+}
+
+impl Time {
+    /// Returns the [budget](Harness::budget) of a harness that names none: 10 seconds in real time, 300
+    /// seconds in virtual time.
+    pub const fn default_budget(self) -> Duration {
+        match self {
+            Self::Real => Duration::from_secs(10),
+            Self::Virtual => Duration::from_secs(300),
+        }
+    }
 }
 
 /// What happens to a clause that needs a part that a harness does not offer.

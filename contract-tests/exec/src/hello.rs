@@ -128,10 +128,11 @@ impl Hello {
                 "methods: {wrong} has no default body; only those that have one are listed there"
             ));
         }
-        let budget = match form.time {
-            TimeForm::Real => Duration::from_secs(20),
-            TimeForm::Virtual => Duration::from_secs(600),
+        let time = match form.time {
+            TimeForm::Real => Time::Real,
+            TimeForm::Virtual => Time::Virtual,
         };
+        let budget = form.budget_ms.map(Duration::from_millis);
         Ok(Self {
             capabilities: capabilities(form.capabilities)?,
             name: form.name,
@@ -145,11 +146,8 @@ impl Hello {
             not_applicable: form.not_applicable,
             policy_tag_keys: form.policy_tag_keys,
             placement: form.placement,
-            time: match form.time {
-                TimeForm::Real => Time::Real,
-                TimeForm::Virtual => Time::Virtual,
-            },
-            budget: form.budget_ms.map_or(budget, Duration::from_millis),
+            time,
+            budget: budget.unwrap_or(time.default_budget()),
             methods: form.methods,
             oracle: form.oracle,
             faults: form.faults,
@@ -215,7 +213,7 @@ mod tests {
         assert_eq!(hello.capabilities, weakest);
         assert_eq!(
             (hello.time, hello.budget),
-            (Time::Real, Duration::from_secs(20))
+            (Time::Real, Duration::from_secs(10))
         );
         assert!(!hello.oracle && !hello.external_actor && !hello.restart);
         assert!(hello.faults.is_empty() && hello.methods.is_empty());
