@@ -48,6 +48,9 @@
 //! | `--apply` | | with `--cleanup`: terminate it |
 //! | `--min-age-minutes <minutes>` | 120 | with `--cleanup`: leave younger instances alone |
 
+#[cfg(test)]
+mod guard_tests;
+
 use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
@@ -56,8 +59,8 @@ use fleetwright_clause_engine::block_on;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use crate::{
-    CLAUSES, CONTRACT, Clause, ExternalActor, Factory, Failure, Faults, Harness, Oracle, Status,
-    Time,
+    CLAUSES, CONTRACT, Clause, ExternalActor, Factory, Failure, Faults, Harness, OnMissing, Oracle,
+    Status, Time, Verdict,
     cleanup::{CleanupMode, cleanup},
     cost_guard::{CostGuard, CostLimits, GuardedProvisioner},
     suite::{executor, passes, run_judge_and_report},
@@ -212,33 +215,51 @@ fn run_trial<H: Harness + 'static>(
     make: fn() -> Result<H, String>,
     guard: &Arc<CostGuard>,
 ) -> Result<(), Failed> {
+    let factory = guarded_factory(make, guard)?;
+    let mut refusal = None;
+    let verdict = run_judge_and_report(clause, &factory, |verdict| {
+        refusal = guard.take_refusal();
+        judged(verdict, refusal.as_deref())
+    });
+    guard.finish_clause();
+    conclude(&verdict, refusal.is_some(), factory().on_missing())
+}
+
+/// Returns what creates the accounts of one clause. Their handles share the guard.
+fn guarded_factory<H: Harness + 'static>(
+    make: fn() -> Result<H, String>,
+    guard: &Arc<CostGuard>,
+) -> Result<Factory, String> {
     let first: Arc<dyn Harness> = Arc::new(make()?);
-    let shared_guard = Arc::clone(guard);
-    let factory: Factory = Arc::new(move || {
+    let guard = Arc::clone(guard);
+    Ok(Arc::new(move || {
         // A clause that creates its accounts itself has removed what it left on the one before.
-        shared_guard.finish_clause();
+        guard.finish_clause();
         // If the account is not available now, the harness from the start of the trial is used again.
         let fresh = make().map(|harness| Arc::new(harness) as Arc<dyn Harness>);
         let inner = fresh.unwrap_or_else(|_| Arc::clone(&first));
         Arc::new(GuardedHarness {
             inner,
-            guard: Arc::clone(&shared_guard),
+            guard: Arc::clone(&guard),
         })
-    });
-    let mut refused = false;
-    let verdict = run_judge_and_report(clause, &factory, |verdict| match guard.take_refusal() {
-        Some(refusal) => {
-            refused = true;
-            verdict.with_status(Status::NotRun, refusal)
-        }
+    }))
+}
+
+/// Returns the verdict about a clause, given the refusal of the guard if there was one.
+fn judged(verdict: Verdict, refusal: Option<&str>) -> Verdict {
+    match refusal {
+        Some(refusal) => verdict.with_status(Status::NotRun, refusal),
         None => verdict,
-    });
-    guard.finish_clause();
-    if refused || !passes(verdict.status, factory().on_missing()) {
-        return Err(CONTRACT.message(&verdict).into());
+    }
+}
+
+/// Returns the result of a clause's test. One that the guard refused fails, even where a clause that is not run passes.
+fn conclude(verdict: &Verdict, refused: bool, on_missing: OnMissing) -> Result<(), Failed> {
+    if refused || !passes(verdict.status, on_missing) {
+        return Err(CONTRACT.message(verdict).into());
     }
     if !verdict.status.is_conformant() {
-        println!("{}", CONTRACT.message(&verdict));
+        println!("{}", CONTRACT.message(verdict));
     }
     Ok(())
 }
@@ -275,7 +296,7 @@ fn run_cleanup<H: Harness + 'static>(
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            eprintln!("the cleanup failed: {failure:?}");
+            eprintln!("the cleanup failed: {}", failure.text());
             ExitCode::FAILURE
         }
     }
@@ -353,7 +374,7 @@ impl Harness for GuardedHarness {
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {
         self.inner.external_actor()
     }
-    fn on_missing(&self) -> crate::OnMissing {
+    fn on_missing(&self) -> OnMissing {
         self.inner.on_missing()
     }
     fn state_waiter(&self) -> Arc<dyn crate::StateWaiter> {
