@@ -145,8 +145,8 @@ pub trait Harness: Send + Sync {
     }
 
     /// Returns zone, network and security groups that launches can name together, as reads report them, and
-    /// that differ from those of a launch that names none. What is not set here is not tested. Default: only
-    /// the [`zone`](Self::zone).
+    /// that differ from those of a launch that names none. What is not set here is not tested; the [oracle](Self::oracle)
+    /// must know what is. Default: only the [`zone`](Self::zone).
     fn placement(&self) -> Placement {
         let mut placement = Placement::default();
         placement.zone = self.zone();

@@ -169,6 +169,7 @@ pub(super) async fn require_as_requested(
                 continue;
             };
             require_same(launch, &truth.info, "the cloud has")?;
+            require_placed(launch, &truth.info)?;
             let (config, name) = (&launch.config, launch.name);
             let given = config.user_data.as_ref().map(UserData::as_bytes);
             require(truth.user_data.as_deref() == given, || {
@@ -203,6 +204,20 @@ fn require_same(launch: &Launched, info: &InstanceInfo, read: &str) -> Result<()
     require(wrong.is_empty(), || {
         let (id, name, wrong) = (&info.id, launch.name, wrong.join("; "));
         format!("{id} was launched with {name}, but {read} otherwise: {wrong}")
+    })
+}
+
+/// Requires that the cloud has put an instance into the network and the groups of its config. A harness that names them has an
+/// oracle that knows them.
+fn require_placed(launch: &Launched, truth: &InstanceInfo) -> Result<(), Failure> {
+    let (wanted, has) = (&launch.config.placement, &truth.placement);
+    let (id, name) = (&truth.id, launch.name);
+    require(wanted.network.is_none() || has.network.is_some(), || {
+        format!("{id} was launched with {name}, but the cloud has it in no network")
+    })?;
+    let has_groups = wanted.security_groups.is_empty() || !has.security_groups.is_empty();
+    require(has_groups, || {
+        format!("{id} was launched with {name}, but the cloud has it in no security group")
     })
 }
 
