@@ -39,12 +39,25 @@ pub mod azure;
     not(all(feature = "azure", feature = "ec2", feature = "gcp")),
     allow(dead_code, reason = "no single cloud uses all of them")
 )]
+#[cfg_attr(
+    not(any(feature = "azure", feature = "ec2", feature = "gcp")),
+    allow(
+        unreachable_pub,
+        unused_imports,
+        unused_macros,
+        reason = "only clouds use them"
+    )
+)]
 mod cloud;
 #[cfg(feature = "ec2")]
 pub mod ec2;
 #[cfg(feature = "gcp")]
 pub mod gcp;
 #[cfg(feature = "program")]
+#[cfg_attr(
+    not(any(feature = "ec2", feature = "gcp")),
+    allow(dead_code, reason = "only these clouds use headers")
+)]
 mod server;
 
 #[cfg(feature = "program")]
