@@ -4,11 +4,22 @@
 //! `matrix.html` and `matrix.json` there, and prints one line of counts for each report. Results of
 //! later runs that have reached fewer clauses, `<provider>.partial.json`, are only printed.
 
-use std::{error::Error, fs, path::PathBuf};
+use std::{error::Error, fs, path::PathBuf, process::ExitCode};
 
 use fleetwright_contract_tests::report::{Report, directory, matrix};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match merge() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("contract-matrix: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Merges the reports of the folder that the first argument names.
+fn merge() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args_os()
         .nth(1)
         .map_or_else(directory, PathBuf::from);
