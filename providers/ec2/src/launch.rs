@@ -7,17 +7,14 @@
 //! 2. Otherwise `RunInstances` is sent. EC2 makes it idempotent within one zone. If EC2 has the client token
 //!    with other parameters, either another handle has launched, and reads will show it, or EC2 refused
 //!    an earlier launch, and the next client token is sent. It is also sent after a launch that failed late.
-//! 3. The token is looked up once more. If another handle has launched in another zone at the same moment, the
-//!    older launch stays, and a call terminates only what it has launched itself.
+//! 3. The token is looked up once more, in case that another handle has launched in another zone at the same moment:
+//!    [`one_launch`](crate::one_launch).
 
 use std::{num::NonZeroU32, sync::PoisonError, time::Duration};
 
 use aws_sdk_ec2::types::Instance;
-use fleetwright::{
-    Call, CloudInstanceState, Effect, InstanceConfig, InstanceId, InstanceInfo, LaunchToken,
-    Result, RetryAdvice,
-};
-use fleetwright_provider_support::{Change, ChangeInstances as _, read_until, read_within};
+use fleetwright::{Call, Effect, InstanceConfig, InstanceInfo, LaunchToken, Result, RetryAdvice};
+use fleetwright_provider_support::read_until;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
@@ -41,22 +38,18 @@ const MAX_PAGE_SIZE: usize = 1_000;
 /// How long a handle remembers when EC2 first refused a client token because of other parameters.
 const MISMATCHES_KEPT: Duration = Duration::from_secs(60 * 60);
 
-/// How long a launch at least waits for another one of the same second to yield. Where reads are consistent, the
-/// window leaves no time for a termination on its way.
-const MIN_YIELD_TIME: Duration = Duration::from_secs(2);
-
 /// A launch with a token, as its caller requested it.
 #[derive(Clone, Copy)]
-struct Requested<'a> {
-    call: &'a Call,
-    token: &'a LaunchToken,
+pub(crate) struct Requested<'a> {
+    pub(crate) call: &'a Call,
+    pub(crate) token: &'a LaunchToken,
     config: &'a InstanceConfig,
     count: NonZeroU32,
 }
 
 impl Requested<'_> {
     /// Checks that a launch of the token has the requested config.
-    fn check(&self, launch: &Launch) -> Result<()> {
+    pub(crate) fn check(&self, launch: &Launch) -> Result<()> {
         let config = self.config.fingerprint(self.count);
         match launch.fingerprint() {
             Some(other) if other != config => Err(self.call.token_conflict(self.token)),
@@ -228,7 +221,11 @@ impl Ec2Provisioner {
 
     /// Checks that a launch is not spent: that an instance of it is neither terminating nor terminated, nor
     /// was terminated by this handle while reads still show it running.
-    fn check_alive(&self, requested: Requested<'_>, infos: &[InstanceInfo]) -> Result<()> {
+    pub(crate) fn check_alive(
+        &self,
+        requested: Requested<'_>,
+        infos: &[InstanceInfo],
+    ) -> Result<()> {
         let window = self.capabilities.consistency_window;
         let is_ending = |info: &InstanceInfo| {
             info.state.is_ending() || self.recent_terminations.contains(&info.id, window)
@@ -239,113 +236,11 @@ impl Ec2Provisioner {
         Ok(())
     }
 
-    /// Returns the launch that this call made with a request at `sent`, unless the token has an older one that is alive.
-    /// Then what this call launched is terminated, and the older launch is the result.
-    ///
-    /// A failed look-up changes nothing: the launch has succeeded.
-    ///
-    /// # Errors
-    ///
-    /// "Spent" if EC2 returned the ended instances of an earlier launch, a token conflict if the older
-    /// launch has another config, and the error of a failed termination with the launch as survivors.
-    async fn keep_one_launch(
-        &self,
-        requested: Requested<'_>,
-        natives: Vec<Instance>,
-        sent: Instant,
-    ) -> Result<Vec<InstanceInfo>> {
-        let call = requested.call;
-        let infos = created(call, &natives)?;
-        self.check_alive(requested, &infos)?;
-        // EC2 returns an earlier launch for a replay that reads did not show. That one is not ours to end.
-        let is_new = |info: &InstanceInfo| info.state == CloudInstanceState::Pending;
-        let Some(ours) = Launch::new(natives).filter(|_| infos.iter().all(is_new)) else {
-            return Ok(infos);
-        };
-        let Ok(Some(older)) = self.older_launch(requested, &ours, sent).await else {
-            return Ok(infos);
-        };
-        let window = self.capabilities.consistency_window;
-        self.recent_launches.record(&infos, window);
-        let ids: Vec<InstanceId> = infos.iter().map(|info| info.id.clone()).collect();
-        let ended = self.change_all(call.operation(), Change::Terminate, &ids);
-        if let Some(error) = ended.await.into_iter().find_map(Result::err) {
-            return Err(error.with_survivors(infos));
-        }
-        requested.check(&older)?;
-        read_infos(call, &older.instances)
-    }
-
-    /// Returns another live launch of the token to which `ours` must yield.
-    ///
-    /// A launch that is older by EC2's clock stays, because its call may have returned before ours was sent.
-    /// Other handles may have chosen another zone, by their options or by their config, or another offering. So
-    /// the token is read until `ours` shows, for the usual lag, because a read that shows it also shows what is older.
-    ///
-    /// EC2's clock has seconds. Of two launches in the same second, the one with the lower id yields at once. The
-    /// other one yields only if the first has not done so when reads cannot be stale anymore.
-    async fn older_launch(
-        &self,
-        requested: Requested<'_>,
-        ours: &Launch,
-        sent: Instant,
-    ) -> Result<Option<Launch>> {
-        let read = || -> BoxFuture<'_, _> { Box::pin(self.find_launches(requested)) };
-        let shows_ours = |found: &(Vec<Launch>, bool)| found.0.iter().any(|one| one.is_same(ours));
-        let (launches, _) = read_until(&self.capabilities, read, shows_ours).await?;
-        let mut others = launches.into_iter().filter(|other| !other.is_same(ours));
-        let Some(other) = others.find(Launch::is_alive) else {
-            return Ok(None);
-        };
-        let ((time, id), (our_time, our_id)) = (other.age(), ours.age());
-        if time != our_time {
-            return Ok((time < our_time).then_some(other));
-        }
-        let yield_time = self.capabilities.consistency_window.max(MIN_YIELD_TIME);
-        if our_id > id {
-            return self.unless_yielded(requested, other, yield_time).await;
-        }
-        // The other one waits for `yield_time` after a read that showed ours, so for longer than since `sent`.
-        if sent.elapsed() < yield_time / 2 {
-            return Ok(Some(other));
-        }
-        let longer_than_other = yield_time * 2 + Duration::from_secs(1);
-        self.unless_yielded(requested, other, longer_than_other)
-            .await
-    }
-
-    /// Waits for `time` until another launch of the same second has yielded, and returns it if it has not. The last read is
-    /// recent: if this process was suspended after it, the other launch may have ended meanwhile, and both would.
-    async fn unless_yielded(
-        &self,
-        requested: Requested<'_>,
-        other: Launch,
-        time: Duration,
-    ) -> Result<Option<Launch>> {
-        let read = || -> BoxFuture<'_, _> {
-            Box::pin(async move {
-                let began = Instant::now();
-                Ok((self.find_launches(requested).await?.0, began))
-            })
-        };
-        // A read that does not show the other launch is older than it, and proves nothing.
-        let has_yielded = |(found, _): &(Vec<Launch>, Instant)| {
-            let mut ended = found.iter().filter(|launch| !launch.is_alive());
-            ended.any(|launch| launch.is_same(&other))
-        };
-        loop {
-            let found = read_within(&self.capabilities, time, read, has_yielded).await?;
-            if has_yielded(&found) {
-                return Ok(None);
-            }
-            if found.1.elapsed() < MIN_YIELD_TIME / 2 {
-                return Ok(Some(other));
-            }
-        }
-    }
-
     /// Reads the launches of the token that did not fail, its own first, and whether any other one failed.
-    async fn find_launches(&self, requested: Requested<'_>) -> Result<(Vec<Launch>, bool)> {
+    pub(crate) async fn find_launches(
+        &self,
+        requested: Requested<'_>,
+    ) -> Result<(Vec<Launch>, bool)> {
         let natives = self.list_by_token(requested.token, MAX_PAGE_SIZE).await;
         let error = |failure: Failure| failure.into_error(requested.call, ErrorContext::default());
         Ok(self.launches_that_count(natives.map_err(error)?))
@@ -433,7 +328,7 @@ impl Ec2Provisioner {
 /// # Errors
 ///
 /// Unexpected with an unknown effect if there are none, or if one cannot be converted.
-fn created(call: &Call, natives: &[Instance]) -> Result<Vec<InstanceInfo>> {
+pub(crate) fn created(call: &Call, natives: &[Instance]) -> Result<Vec<InstanceInfo>> {
     if natives.is_empty() {
         let message = "EC2 accepted the launch and returned no instance";
         return Err(call.unexpected(Effect::Unknown, message));

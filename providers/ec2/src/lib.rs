@@ -16,6 +16,7 @@ mod image;
 mod late;
 mod launch;
 mod native_costs;
+mod one_launch;
 mod options;
 mod plan;
 mod provisioner;

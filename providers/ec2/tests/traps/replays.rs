@@ -22,6 +22,7 @@ use crate::{alive, config_with_token, emulated::Ec2Harness};
 
 const SUBNET_A: &str = "subnet-00000000000000001";
 const SUBNET_B: &str = "subnet-00000000000000002";
+const SUBNET_C: &str = "subnet-00000000000000003";
 
 /// Options that differ from `Ec2LaunchConfig::new()` in one setting each.
 fn other_options() -> Vec<Ec2LaunchConfig> {
@@ -145,15 +146,11 @@ async fn overlap(first: (u64, Phase), second: Option<(u64, u64)>, lag: Duration)
     let case = format!("the first pauses at {first:?}, the second at {second:?}, lag {lag:?}");
     let config = config_with_token(&harness, "t-1");
     let (nth, phase) = first;
-    let pause = |phase, millis| Fault::Delay {
-        phase,
-        by: Duration::from_millis(millis),
-    };
     let (one, two) = (
         harness.open_with(in_subnet(SUBNET_A)).await,
         harness.open_with(in_subnet(SUBNET_B)).await,
     );
-    emulator.add_fault(FaultRule::nth_of_any(nth, pause(phase, 150)));
+    emulator.add_fault(FaultRule::nth_of_any(nth, delay(phase, 150)));
     let later = async {
         // Until the first handle pauses, or has finished without that request.
         for _ in 0..200 {
@@ -163,7 +160,7 @@ async fn overlap(first: (u64, Phase), second: Option<(u64, u64)>, lag: Duration)
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         if let Some((nth, millis)) = second {
-            emulator.add_fault(FaultRule::nth_of_any(nth, pause(Phase::Before, millis)));
+            emulator.add_fault(FaultRule::nth_of_any(nth, delay(Phase::Before, millis)));
         }
         two.launch_instance(&config).await
     };
@@ -189,37 +186,67 @@ fn live(emulator: &Ec2Emulator) -> Vec<String> {
     truths.filter(is_alive).map(|truth| truth.id).collect()
 }
 
-/// Two launches of one second see each other. The termination of the one that yields takes longer than the consistency window:
-/// the other one must not conclude that it has to yield too.
-#[tokio::test]
-async fn trap_45_a_slow_termination_does_not_end_both_launches() {
+/// Launches with one token in each of these subnets at the same moment, eight times, mostly within one second. Requires that one
+/// launch stays, and that every call returns it.
+async fn race(subnets: &[&str], faults: &[FaultRule]) {
     let race = async || {
         let harness = Ec2Harness::with_knobs(|_| {});
         let emulator = harness.emulator();
-        let slow = |phase, millis| Fault::Delay {
-            phase,
-            by: Duration::from_millis(millis),
-        };
-        emulator.add_fault(FaultRule::always(
-            Action::RunInstances,
-            slow(Phase::After, 100),
-        ));
-        emulator.add_fault(FaultRule::always(
-            Action::TerminateInstances,
-            slow(Phase::Before, 300),
-        ));
+        // All of them launch before any of them looks the token up again.
+        let all_launch = delay(Phase::After, 100);
+        emulator.add_fault(FaultRule::always(Action::RunInstances, all_launch));
+        for fault in faults {
+            emulator.add_fault(fault.clone());
+        }
         let config = config_with_token(&harness, "t-1");
-        let (one, two) = (
-            harness.open_with(in_subnet(SUBNET_A)).await,
-            harness.open_with(in_subnet(SUBNET_B)).await,
+        let launches = subnets.iter().map(async |subnet| {
+            let handle = harness.open_with(in_subnet(subnet)).await;
+            handle.launch_instance(&config).await.unwrap().id
+        });
+        let returned = join_all(launches).await;
+        let stays = live(emulator);
+        assert!(
+            stays.len() == 1 && returned.iter().all(|id| id.as_str() == stays[0]),
+            "{returned:?} were returned, and there are {stays:?}"
         );
-        let (one, two) = tokio::join!(one.launch_instance(&config), two.launch_instance(&config));
-        let (one, two) = (one.unwrap(), two.unwrap());
-        assert_eq!(one.id, two.id);
-        assert_eq!(live(emulator), [one.id.as_str()]);
     };
-    // Of these, most are in one second.
     join_all((0..8).map(|_| race())).await;
+}
+
+fn delay(phase: Phase, millis: u64) -> Fault {
+    let by = Duration::from_millis(millis);
+    Fault::Delay { phase, by }
+}
+
+/// The termination of the launch that yields takes longer than the consistency window: the other one must not conclude that it
+/// has to yield too.
+#[tokio::test]
+async fn trap_45_slow_termination_does_not_end_both_launches() {
+    let slow = FaultRule::always(Action::TerminateInstances, delay(Phase::Before, 300));
+    race(&[SUBNET_A, SUBNET_B], &[slow]).await;
+}
+
+/// A look-up that takes longer than a decision may take: the launch that must yield waits for the other one. A late read is repeated,
+/// but not for ever.
+#[tokio::test]
+async fn trap_45_slow_reads_do_not_end_both_launches() {
+    let slow = FaultRule::always(Action::DescribeInstances, delay(Phase::After, 2500));
+    race(&[SUBNET_A, SUBNET_B], &[slow]).await;
+}
+
+#[tokio::test]
+async fn trap_45_failed_read_while_waiting_keeps_one_launch() {
+    let slow = FaultRule::always(Action::TerminateInstances, delay(Phase::Before, 300));
+    let phase = Phase::Before;
+    // After two look-ups of each call.
+    let failed = [6, 7]
+        .map(|nth| FaultRule::nth(Action::DescribeInstances, nth, Fault::ServerError { phase }));
+    race(&[SUBNET_A, SUBNET_B], &[&[slow], &failed[..]].concat()).await;
+}
+
+#[tokio::test]
+async fn trap_45_three_launches_of_one_second_leave_one() {
+    race(&[SUBNET_A, SUBNET_B, SUBNET_C], &[]).await;
 }
 
 /// A process that dies between its launch and the second look-up leaves its instance. It is found by the token,
