@@ -59,7 +59,13 @@ impl Call {
         self.repeat(runtime, provisioner, CALLS);
         let few = allocations(|| self.repeat(runtime, provisioner, CALLS));
         let many = allocations(|| self.repeat(runtime, provisioner, 2 * CALLS));
-        (many - few) / u64::from(CALLS)
+        let (counted, calls) = (many - few, u64::from(CALLS));
+        assert_eq!(
+            counted % calls,
+            0,
+            "calls make different numbers of allocations"
+        );
+        counted / calls
     }
 }
 

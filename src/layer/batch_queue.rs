@@ -3,10 +3,10 @@
 //! Owns which caller is in which batch, and when a batch is sent. It never sends anything itself:
 //! the caller passes a function that does.
 //!
-//! The life of a batch:
+//! A [lone](BatchQueue::enter) caller needs no batch. The life of a batch:
 //!
 //! 1. The first caller creates it; later callers [join](BatchQueue::submit) it while it is open.
-//! 2. It is closed when it is full, or when its delay is over; see [`gathering_delay`].
+//! 2. It is closed when it is full, or when its delay is over and no more callers arrive; see [`gathering_delay`].
 //! 3. It is sent, and every caller takes its own results from the shared results.
 //!
 //! A batch is one [`Shared`] future: whichever of its callers is polled drives it. A caller that is woken
@@ -46,8 +46,8 @@ const LINGER: Duration = Duration::from_millis(1);
 /// arrive one after the other, each batch gathers more of them than the one before.
 const LINGER_PER_INSTANCE: Duration = Duration::from_micros(500);
 
-/// How often a lone caller lets other tasks run before it is sent, so that calls that are made at the
-/// same time are sent together.
+/// How often a batch of one instance lets other tasks run before it is sent, so that calls that are made at the
+/// same time are sent together. A lone caller without a batch does so once.
 const YIELDS: usize = 3;
 
 /// The results of a batch, by instance.
@@ -266,7 +266,7 @@ async fn wait_until_due<T>(
             if !is_growing(window, state, waiters, created) {
                 return;
             }
-            remaining = LINGER;
+            remaining = LINGER.min((window / 2).saturating_sub(created.elapsed()));
         }
         let _ = timeout(remaining, waiters.changed.notified()).await;
     }

@@ -29,7 +29,8 @@ use crate::{
 ///
 /// A lone call is sent at once. Calls that are made at the same time are sent together: when a call
 /// arrives and no other is in flight, all tasks that are ready run first, and if a second caller has
-/// joined, the batch waits for a millisecond, or longer if the batch just before it was large. Calls
+/// joined, the batch waits for a millisecond, or longer, up to half the window, if the batch just before
+/// it was large or callers are still arriving. Calls
 /// that arrive while another one is in flight wait, and are sent together as soon as no call is in
 /// flight, the batch is full, or the window of its first caller is over. Callers of the same instance
 /// share one result. A caller that is dropped while it waits is not sent; one that is dropped later

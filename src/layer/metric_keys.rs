@@ -1,11 +1,11 @@
 //! The keys of metrics: a name and labels.
 //!
-//! Owns that a call builds none of them in the ordinary case. A key is built once for each operation of the first
-//! [`BACKENDS`] backends of the process, with the metric's own label or without one. Others are built when they are needed.
+//! An ordinary call builds none: a key is built once for each operation of the first [`BACKENDS`] backends of the process, with
+//! the metric's usual label or without one. Others are built when they are needed.
 
 use std::sync::OnceLock;
 
-use metrics::{Key, Label, Level, Metadata, SharedString};
+use metrics::{Key, Label, SharedString};
 
 use super::Request;
 use crate::Operation;
@@ -15,9 +15,6 @@ const BACKENDS: usize = 4;
 
 /// The names of these backends, in the order of their first call.
 static PROVIDERS: [OnceLock<String>; BACKENDS] = [const { OnceLock::new() }; BACKENDS];
-
-pub(super) static METADATA: Metadata<'static> =
-    Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 /// A label with a fixed key and value.
 pub(super) type StaticLabel = (&'static str, &'static str);

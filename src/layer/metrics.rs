@@ -6,12 +6,12 @@
 use std::{borrow::Cow, collections::BTreeMap, task::Poll};
 
 use futures_util::{StreamExt as _, future::BoxFuture};
-use metrics::{Key, with_recorder};
+use metrics::{Key, Level, Metadata, with_recorder};
 use tokio::time::Instant;
 
 use super::{
     Layer, Request,
-    metric_keys::{METADATA, Metric, StaticLabel},
+    metric_keys::{Metric, StaticLabel},
 };
 use crate::{BoxStream, InstanceId, ListItem, Result};
 
@@ -113,6 +113,9 @@ fn count_items<T>(request: &Request<'_>, results: &[Result<T>]) {
         count(&ITEMS, request, Some(("outcome", outcome)), items);
     }
 }
+
+static METADATA: Metadata<'static> =
+    Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
 
 /// The outcome of a call that was dropped before it returned.
 const DROPPED: &str = "dropped";

@@ -171,6 +171,7 @@ impl Debug for Request<'_> {
 ///
 /// # Rules for implementations
 ///
+/// - A method runs when the call is made. What must wait until the call is polled belongs into the future.
 /// - A future or stream that a method returns may be dropped at any point. The layer must not keep a
 ///   permit or a lock after that.
 /// - Send a launch again only with the same token, or after an error without

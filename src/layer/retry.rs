@@ -28,7 +28,7 @@ use crate::{
 /// after the deadline, the call fails at once with the cloud's error.
 ///
 /// ```
-/// use std::{borrow::Cow, num::NonZeroU32, time::Duration};
+/// use std::{num::NonZeroU32, time::Duration};
 /// use fleetwright::layer::RetryPolicy;
 ///
 /// let policy = RetryPolicy::default()

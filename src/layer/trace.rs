@@ -77,7 +77,7 @@ impl Layer for Trace {
     ) -> BoxFuture<'a, Result<T>> {
         Box::pin(async move {
             let span = span!(INFO, "fleetwright.call", &request);
-            let result = send().instrument(span.clone()).await;
+            let result = async { send().await }.instrument(span.clone()).await;
             record(&span, &request, result.as_ref().err());
             result
         })
@@ -90,9 +90,8 @@ impl Layer for Trace {
     ) -> BoxFuture<'a, Vec<Result<T>>> {
         Box::pin(async move {
             let span = span!(INFO, "fleetwright.call", &request);
-            let results = send(Cow::Borrowed(request.ids))
-                .instrument(span.clone())
-                .await;
+            let results = async { send(Cow::Borrowed(request.ids)).await };
+            let results = results.instrument(span.clone()).await;
             let first_error = results.iter().find_map(|result| result.as_ref().err());
             record(&span, &request, first_error);
             let failed = results.iter().filter(|result| result.is_err()).count();
