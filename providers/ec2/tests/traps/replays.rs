@@ -234,14 +234,48 @@ async fn trap_45_slow_reads_do_not_end_both_launches() {
     race(&[SUBNET_A, SUBNET_B], &[slow]).await;
 }
 
+/// A launch has returned before the second one, whose first look-up is stale. Reads that fail while the second one waits for the first
+/// to yield do not make both stay.
 #[tokio::test]
 async fn trap_45_failed_read_while_waiting_keeps_one_launch() {
-    let slow = FaultRule::always(Action::TerminateInstances, delay(Phase::Before, 300));
-    let phase = Phase::Before;
-    // After two look-ups of each call.
-    let failed = [6, 7]
-        .map(|nth| FaultRule::nth(Action::DescribeInstances, nth, Fault::ServerError { phase }));
-    race(&[SUBNET_A, SUBNET_B], &[&[slow], &failed[..]].concat()).await;
+    let race = async |others: usize| {
+        let harness = Ec2Harness::with_knobs(|_| {});
+        let emulator = harness.emulator();
+        let config = config_with_token(&harness, "t-1");
+        let (one, two) = (
+            harness.open_with(in_subnet(SUBNET_A)).await,
+            harness.open_with(in_subnet(SUBNET_B)).await,
+        );
+        // The emulator's ids are a fixed sequence; the second launch waits only if its id is higher.
+        for number in 0..others {
+            let other = config_with_token(&harness, &format!("other-{number}"));
+            one.launch_instance(&other).await.unwrap();
+        }
+        let first = one.launch_instance(&config).await.unwrap();
+        let mut knobs = emulator.knobs();
+        knobs.lag.reads = Duration::from_secs(3600);
+        emulator.set_knobs(knobs.clone());
+        let (read, phase) = (Action::DescribeInstances, Phase::Before);
+        emulator.add_fault(FaultRule::nth(read, 1, Fault::StaleRead));
+        for nth in [4, 5] {
+            emulator.add_fault(FaultRule::nth(read, nth, Fault::ServerError { phase }));
+        }
+        let launch = async {
+            let second = two.launch_instance(&config).await.unwrap();
+            assert_eq!(second.id, first.id);
+        };
+        let consistent = async {
+            while emulator.oracle().instances.len() < others + 2 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            knobs.lag.reads = Duration::ZERO;
+            emulator.set_knobs(knobs.clone());
+        };
+        tokio::join!(launch, consistent);
+        let live = live(emulator);
+        assert!(live.len() == others + 1 && live.contains(&first.id.to_string()));
+    };
+    join_all((0..8).map(race)).await;
 }
 
 #[tokio::test]
