@@ -13,6 +13,8 @@
 //! while another one polls the batch relies on that one to continue. If that one is dropped instead, it
 //! wakes another caller. The batch is dropped when its last caller is dropped.
 
+mod alone;
+
 use std::{
     collections::BTreeMap,
     fmt,
@@ -35,6 +37,8 @@ use tokio::{
     sync::Notify,
     time::{Instant, timeout},
 };
+
+pub(super) use alone::Entered;
 
 use crate::InstanceId;
 
@@ -133,36 +137,6 @@ impl<T: Clone + Send + Sync + 'static> BatchQueue<T> {
     /// Returns the most instances of a batch.
     pub(super) const fn max_size(&self) -> NonZeroUsize {
         self.max_size
-    }
-
-    /// Lets the caller of one instance send it without a batch, if no other caller is there: none waits or is in
-    /// flight, and none arrives while the tasks run that are ready.
-    pub(super) async fn enter(&self, id: &InstanceId) -> Entered<T> {
-        if self.window.is_zero() || self.max_size == NonZeroUsize::MIN {
-            // No caller ever waits for another one.
-            return Entered::Alone(self.send_alone(&mut lock(&self.state)));
-        }
-        let Some(place) = LonePlace::take(&self.state, self.window, id) else {
-            return Entered::Busy;
-        };
-        yield_to_other_tasks().await;
-        let mut state = lock(&self.state);
-        match state.joined.remove(&place.number) {
-            Some(joined) => Entered::Joined(joined),
-            None => {
-                state.alone = None;
-                Entered::Alone(self.send_alone(&mut state))
-            }
-        }
-    }
-
-    /// Counts a call without a batch as in flight.
-    fn send_alone(&self, state: &mut QueueState<T>) -> InFlightGuard<T> {
-        state.in_flight += 1;
-        state.last_sent = Some((Instant::now(), 1));
-        InFlightGuard {
-            state: Arc::clone(&self.state),
-        }
     }
 
     /// Adds `ids` to the open batch, and to as many others as they need, which `send` sends. Returns
@@ -332,16 +306,6 @@ impl<T> QueueState<T> {
     }
 }
 
-/// How a caller enters the queue.
-pub(super) enum Entered<T> {
-    /// It is alone, and its call is in flight until the guard is dropped.
-    Alone(InFlightGuard<T>),
-    /// It was the first, and others that came after it have made it join their batch.
-    Joined(Joined<T>),
-    /// Others are there already: it must [submit](BatchQueue::submit) its instance.
-    Busy,
-}
-
 /// A caller of a batch.
 pub(super) struct Joined<T> {
     guard: WaiterGuard,
@@ -361,41 +325,6 @@ impl<T: Clone> Joined<T> {
         self.guard.has_results = true;
         let each = self.guard.ids.iter().map(|id| results.get(id).cloned());
         each.collect()
-    }
-}
-
-/// A caller that is alone so far. Another one that arrives makes it join its batch.
-struct LonePlace<'q, T> {
-    state: &'q Mutex<QueueState<T>>,
-    number: u64,
-}
-
-impl<'q, T> LonePlace<'q, T> {
-    /// Takes the place if no caller waits or is in flight, and the batch before had no more than one.
-    fn take(queue: &'q Mutex<QueueState<T>>, window: Duration, id: &InstanceId) -> Option<Self> {
-        let mut state = lock(queue);
-        let is_free = state.in_flight == 0 && state.open.is_none() && state.alone.is_none();
-        if !is_free || state.recent_size(window, Instant::now()) > 1 {
-            return None;
-        }
-        let number = state.next_number;
-        state.next_number += 1;
-        state.alone = Some((number, id.clone()));
-        Some(Self {
-            state: queue,
-            number,
-        })
-    }
-}
-
-impl<T> Drop for LonePlace<'_, T> {
-    fn drop(&mut self) {
-        let mut state = lock(self.state);
-        state.alone.take_if(|(number, _)| *number == self.number);
-        let joined = state.joined.remove(&self.number);
-        drop(state);
-        // Without the lock, because this may drop the batch.
-        drop(joined);
     }
 }
 
