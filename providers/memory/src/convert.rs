@@ -1,14 +1,20 @@
 //! Converts the cloud's own types to those of the core. Pure: no clock, no state.
 
-use fleetwright::{ErrorKind, InstanceInfo, LaunchFailure, LaunchRecord, Placement, Scope};
+use fleetwright::{
+    ErrorKind, InstanceId, InstanceInfo, InstanceStatus, LaunchFailure, LaunchRecord, Market,
+    Placement, Scope, Zone,
+};
 
-use crate::{engine::View, state::normalize};
+use crate::{
+    engine::{Record, Version, View},
+    state::normalize,
+};
 
 /// Converts a view to the info of an instance. `native` overrides its native state, to simulate a
 /// state that the provider does not know.
 pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
     let word = native.unwrap_or(view.version.state.as_str());
-    let launch_failure = view.version.launch_failed.then(|| launch_failure(&view));
+    let launch_failure = launch_failure(&view.version, &view.zone, view.market);
     let mut info = InstanceInfo::new(view.id, normalize(word));
     info.native_state = Some(word.to_owned());
     info.launch_failure = launch_failure;
@@ -31,27 +37,48 @@ pub(crate) fn info(view: View, native: Option<&str>) -> InstanceInfo {
     info
 }
 
-/// Returns why a launch failed late, by the code of its reason.
-fn launch_failure(view: &View) -> LaunchFailure {
-    let reason = view.version.reason.as_deref().unwrap_or_default();
+/// Converts a version of an instance to its status. It reads nothing that a status does not have.
+pub(crate) fn status(
+    id: &InstanceId,
+    record: &Record,
+    version: &Version,
+    native: Option<&str>,
+) -> InstanceStatus {
+    let word = native.unwrap_or(version.state.as_str());
+    let mut status = InstanceStatus::new(id.clone(), normalize(word));
+    status.native_state = Some(word.to_owned());
+    status.launch_failure = launch_failure(version, &record.zone, record.market);
+    status.state_reason = version.reason.as_deref().map(str::to_owned);
+    status.private_ip = version.private_ip.map(Into::into);
+    status.public_ip = version.public_ip.map(Into::into);
+    status.mac_address = version.mac;
+    status
+}
+
+/// Returns why a launch failed late, by the code of its reason. `None` if it did not.
+fn launch_failure(version: &Version, zone: &Zone, market: Market) -> Option<LaunchFailure> {
+    if !version.launch_failed {
+        return None;
+    }
+    let reason = version.reason.as_deref().unwrap_or_default();
     let code = reason.split(':').next().unwrap_or_default();
     let failure = match code {
         "InsufficientCapacity" => {
             let scope = Scope::Offering {
-                instance_type: Some(view.version.instance_type.clone()),
-                zone: Some(view.zone.clone()),
-                market: Some(view.market),
+                instance_type: Some(version.instance_type.clone()),
+                zone: Some(zone.clone()),
+                market: Some(market),
             };
             LaunchFailure::new(ErrorKind::Capacity, [scope])
         }
         "QuotaExceeded" => LaunchFailure::new(ErrorKind::Quota, [Scope::Account]),
         _ => LaunchFailure::new(ErrorKind::Unexpected, []),
     };
-    if code.is_empty() {
+    Some(if code.is_empty() {
         failure
     } else {
         failure.with_native_code(code)
-    }
+    })
 }
 
 /// Converts the views of a launch to its record.

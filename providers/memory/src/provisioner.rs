@@ -101,11 +101,10 @@ impl MemoryProvisioner {
         ids: &[InstanceId],
     ) -> Vec<Result<InstanceStatus>> {
         let one = |world: &mut World, context: &RequestContext, id: &InstanceId| {
-            let view = world.describe(id, context.lag)?;
-            Ok(InstanceStatus::from(convert::info(
-                view,
-                context.native.as_deref(),
-            )))
+            let native = context.native.as_deref();
+            world.describe(id, context.lag, |record, version| {
+                convert::status(id, record, version, native)
+            })
         };
         self.each(operation, WireCall::Describe, ids, one).await
     }

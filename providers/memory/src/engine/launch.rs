@@ -220,7 +220,7 @@ impl World {
         };
         self.index.change(seq, &[], &record.index_entries());
         self.by_id.insert(record.id.clone(), seq);
-        self.records.insert(seq, record);
+        self.records.insert(seq, Box::new(record));
         self.usage.instances += 1;
         let late_failures = self.knobs.capabilities.late_failures;
         let duration = if request.boot_failure.is_some() && !late_failures.is_zero() {

@@ -67,7 +67,8 @@ pub(crate) struct World {
     ids: IdGenerator,
     pub(crate) private: AddressPool,
     pub(crate) public: AddressPool,
-    pub(crate) records: BTreeMap<Seq, Record>,
+    /// Boxed, so that a look-up reads small nodes and not the records beside the wanted one.
+    pub(crate) records: BTreeMap<Seq, Box<Record>>,
     /// The key of each record by its id.
     by_id: HashMap<InstanceId, Seq>,
     index: TagIndex,
@@ -212,9 +213,12 @@ impl World {
         let after = self
             .records
             .get(&seq)
-            .map(Record::index_entries)
+            .map(|record| record.index_entries())
             .unwrap_or_default();
-        self.index.change(seq, before, &after);
+        // A change of power changes neither tags nor existence.
+        if before != after {
+            self.index.change(seq, before, &after);
+        }
     }
 
     /// Removes the record of a terminated instance.
@@ -273,7 +277,7 @@ impl World {
 
     /// Returns the record of an instance without counting it.
     pub(crate) fn record(&self, id: &InstanceId) -> Option<&Record> {
-        self.records.get(self.by_id.get(id)?)
+        self.records.get(self.by_id.get(id)?).map(Box::as_ref)
     }
 
     /// Makes a zone unreachable, or reachable again.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fleetwright::{CloudInstanceState, InstanceFilter, InstanceId};
 
-use super::{Seq, View, World, index::Existence};
+use super::{Record, Seq, Version, View, World, index::Existence};
 use crate::{error::NativeError, state::normalize};
 
 /// By how much a read lags.
@@ -39,17 +39,18 @@ impl World {
         self.now.checked_sub(lag)
     }
 
-    /// Returns an instance as of the time that the read sees.
-    pub(crate) fn describe(&mut self, id: &InstanceId, lag: Lag) -> Result<View, NativeError> {
+    /// Passes an instance, as of the time that the read sees, to `read`. Nothing of it is copied before that.
+    pub(crate) fn describe<T>(
+        &mut self,
+        id: &InstanceId,
+        lag: Lag,
+        read: impl FnOnce(&Record, &Version) -> T,
+    ) -> Result<T, NativeError> {
         let read_time = self.read_time(lag);
         let record = self.find(id)?;
-        let (seq, version) = (record.seq, record.version_at(read_time).cloned());
+        let version = record.version_at(read_time);
         let version = version.ok_or_else(|| NativeError::NoSuchInstance(id.clone()))?;
-        let record = self
-            .records
-            .get(&seq)
-            .ok_or_else(|| NativeError::NoSuchInstance(id.clone()))?;
-        Ok(record.view(&version, self.date_at(record.launched)))
+        Ok(read(record, version))
     }
 
     /// Returns the next page of the instances that `filter` selects, in the order of launch. Reads
