@@ -240,8 +240,8 @@ pub trait InstanceProvisionerExt: InstanceProvisioner {
         if let Some(error) = failure {
             return Err(error.with_survivors(kept).with_effect(effect));
         }
-        let waited = wait::for_state(self, &ids, CloudInstanceState::Terminated, policy).await;
-        match waited {
+        let goal = CloudInstanceState::Terminated;
+        match wait::for_state_after(self, &ids, goal, policy, None).await {
             Ok(_) => Ok(ids),
             Err(error) => Err(wait_failed(self, Operation::TerminateInstances, error)),
         }

@@ -64,14 +64,15 @@ pub(super) async fn wait_until_running<P: InstanceProvisioner + ?Sized>(
     }
 }
 
-/// Waits for one instance.
+/// Waits for one instance that a call has just changed.
 pub(super) async fn wait_for_one<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
     id: &InstanceId,
     goal: CloudInstanceState,
     policy: &WaitPolicy,
 ) -> Result<InstanceStatus, WaitError> {
-    let mut all = wait::for_state(provisioner, std::slice::from_ref(id), goal, policy).await?;
+    let ids = std::slice::from_ref(id);
+    let mut all = wait::for_state_after(provisioner, ids, goal, policy, None).await?;
     Ok(all.remove(0))
 }
 

@@ -1,7 +1,7 @@
 //! Waits until instances are in a state.
 //!
-//! Owns the polling loop: one batch describe per poll for any number of instances, backoff with
-//! jitter, a deadline and a limit of polls. It fails at once when the goal cannot be reached any more.
+//! Owns the polling loop: one batch describe per poll for any number of instances, growing delays,
+//! a deadline and a limit of polls. It fails at once when the goal cannot be reached any more.
 //! It only reads and never changes an instance.
 //!
 //! The `_and_wait` methods of [`InstanceProvisionerExt`](crate::InstanceProvisionerExt) combine it
@@ -28,11 +28,12 @@
 //! ```
 
 mod policy;
+mod ticks;
 mod watch;
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 pub use policy::WaitPolicy;
 use watch::{Decision, Watch};
@@ -50,7 +51,8 @@ const MIN_DELAY: Duration = Duration::from_millis(1);
 /// - A poll is one [`describe_instances`](InstanceProvisioner::describe_instances) of the instances
 ///   that are not in the goal state yet. Over a [stack of layers](crate::layer::Stack) concurrent waits
 ///   share their calls: ten thousand waits for one instance each poll with about ten calls, if the
-///   cloud describes a thousand instances at once.
+///   cloud describes a thousand instances at once. Waits that begin at different times poll at
+///   [common ticks](WaitPolicy).
 /// - An error that may be retried does not end the wait. Its delay is respected; if the delay ends
 ///   after the deadline, there is no further poll.
 /// - "Not found" counts only when some time has passed since the start of the wait. A wait for
@@ -91,11 +93,22 @@ pub async fn for_state<P: InstanceProvisioner + ?Sized>(
     goal: CloudInstanceState,
     policy: &WaitPolicy,
 ) -> Result<Vec<InstanceStatus>, WaitError> {
-    for_state_after(provisioner, ids, goal, policy, None).await
+    poll_until(provisioner, ids, goal, policy, FirstPoll::AtOnce).await
 }
 
-/// Like [`for_state`], for instances that a call has just returned in the state `before`: detects an
-/// instance that went back to another state before the first poll.
+/// When a wait polls first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FirstPoll {
+    /// The state of the instances is not known.
+    AtOnce,
+    /// A call has just changed the instances, and has returned this state if it returns any. A poll at once would
+    /// show nothing new.
+    AfterDelay(Option<CloudInstanceState>),
+}
+
+/// Like [`for_state`], after a call that has changed the instances and has returned them in the state `before`, if it returns a
+/// state. Polls for the first time after a delay, unless `before` is the goal, and detects an instance that went back to another state
+/// before the first poll.
 pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
     provisioner: &P,
     ids: &[InstanceId],
@@ -103,6 +116,27 @@ pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
     policy: &WaitPolicy,
     before: Option<CloudInstanceState>,
 ) -> Result<Vec<InstanceStatus>, WaitError> {
+    poll_until(
+        provisioner,
+        ids,
+        goal,
+        policy,
+        FirstPoll::AfterDelay(before),
+    )
+    .await
+}
+
+async fn poll_until<P: InstanceProvisioner + ?Sized>(
+    provisioner: &P,
+    ids: &[InstanceId],
+    goal: CloudInstanceState,
+    policy: &WaitPolicy,
+    first: FirstPoll,
+) -> Result<Vec<InstanceStatus>, WaitError> {
+    let before = match first {
+        FirstPoll::AtOnce => None,
+        FirstPoll::AfterDelay(before) => before,
+    };
     let capabilities = provisioner.capabilities();
     let interval = capabilities.poll_interval.max(MIN_DELAY);
     let deadline = policy.deadline(Instant::now());
@@ -110,7 +144,10 @@ pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
         .iter()
         .map(|id| (id, Watch::new(goal, capabilities, before)))
         .collect();
-    let mut backoff = policy.backoff();
+    let mut delays = policy.delays_from(interval);
+    if first != FirstPoll::AtOnce && before != Some(goal) && !watches.is_empty() {
+        sleep_until(delays.next_poll(interval).min(deadline)).await;
+    }
     for poll in 1_u32.. {
         let open: Vec<InstanceId> = watches
             .iter()
@@ -160,8 +197,7 @@ pub(crate) async fn for_state_after<P: InstanceProvisioner + ?Sized>(
             }
             None => {
                 let remaining = deadline.saturating_duration_since(Instant::now());
-                let delay = backoff.next().unwrap_or(policy.max_delay).max(min_delay);
-                sleep(delay.min(remaining)).await;
+                sleep_until(delays.next_poll(min_delay).min(deadline)).await;
                 // The deadline may shorten our own delay, but never the one that the cloud requests.
                 (min_delay > remaining).then_some(WaitCause::Deadline)
             }

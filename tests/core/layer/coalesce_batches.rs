@@ -170,14 +170,45 @@ async fn ten_thousand_waiters_poll_with_ten_calls_a_round() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiters_that_poll_at_random_times_share_calls_too() {
+async fn waiters_on_common_ticks_poll_with_ten_calls_a_round() {
     let rounds = 3;
     let policy = WaitPolicy::within(secs(50)).max_polls(NonZeroU32::new(rounds).unwrap());
     let is_limit = |cause: &WaitCause| matches!(cause, WaitCause::PollLimit);
     let calls = calls_of_waits(&policy, is_limit).await;
-    // The second and the third round are spread over more than a second. Batches are sent at most
-    // every 50 ms unless they are full.
-    assert!(calls <= 100, "{calls} calls");
+    assert_eq!(calls, u64::from(rounds) * 10);
+}
+
+/// Waits that begin one millisecond after the other, for a second, share the ticks after that.
+#[tokio::test(start_paused = true)]
+async fn waiters_that_begin_at_different_times_share_calls() {
+    let mut timing = Timing::default();
+    timing.boot = secs(20);
+    let cloud = MemoryCloud::builder().timing(timing).build();
+    let launched = cloud.provisioner();
+    let launched = launched.launch_instances(&plain(), many(1_000)).await;
+    let stack = Stack::default().wrap(cloud.provisioner());
+    let policy = WaitPolicy::within(secs(60)).delays(secs(2), secs(2));
+    let waits = launched
+        .unwrap()
+        .into_iter()
+        .zip(0..)
+        .map(|(info, begins)| {
+            let (stack, policy) = (Arc::clone(&stack), policy.clone());
+            tokio::spawn(async move {
+                tokio::time::sleep(millis(begins)).await;
+                let goal = CloudInstanceState::Running;
+                wait::for_state(&*stack, &[info.id], goal, &policy).await
+            })
+        });
+    let waits = waits.collect::<Vec<_>>();
+    tokio::time::sleep(millis(1_500)).await;
+    let before = cloud.oracle().call_count(WireCall::Describe);
+    for wait in join_all(waits).await {
+        wait.unwrap().unwrap();
+    }
+    // Ten ticks, and one more for the waits that missed the tick before.
+    let calls = cloud.oracle().call_count(WireCall::Describe) - before;
+    assert!(calls <= 22, "{calls} calls");
 }
 
 /// Real time: all tasks begin at once, and a call takes so long that a busy machine does not change what it shows.
