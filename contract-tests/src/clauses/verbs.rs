@@ -16,7 +16,7 @@ mod tag_changes;
 
 use fleetwright::{
     CloudInstanceState, ErrorKind, InstanceId, InstanceInfo, InvalidValue, Operation, OptionalVerb,
-    Reboot, TagChange, TagLimits,
+    Reboot, TagChange, TagLimits, Tags,
 };
 use tokio::time::Instant;
 
@@ -48,7 +48,8 @@ async fn launch_running(cx: &Context) -> Result<InstanceInfo, Failure> {
 /// Tags identify fleets while they run. Needs: verb update_tags.
 ///
 /// Adds, changes and removes tags, twice, and compares every field and two lists by tag. Then
-/// requests changes of which one part exceeds a limit: they must be refused and change nothing.
+/// requests changes of which one part exceeds a limit: they must be refused and change nothing. Then removes
+/// without adding, adds as many tags as are allowed, and replaces one of them.
 pub(crate) async fn verbs_01_update_tags(cx: &Context) -> Outcome {
     if !cx.capabilities().supports(OptionalVerb::UpdateTags) {
         return require_unsupported(cx, OptionalVerb::UpdateTags).await;
@@ -85,7 +86,34 @@ pub(crate) async fn verbs_01_update_tags(cx: &Context) -> Outcome {
         cx.require_unchanged(&format!("a refused change to {what}"), &expected)
             .await?;
     }
+    for (what, change) in changes_up_to_the_limit(&cx.capabilities().tags, &expected.tags)? {
+        let result = cx.provisioner().update_tags(&id, &change).await;
+        let call = format!("update_tags of {id} with {what}");
+        result.map_err(|error| Failure::call_failed(&call, &error))?;
+        expected.tags = change.apply(&expected.tags).map_err(kit_error)?;
+        cx.require_unchanged(what, &expected).await?;
+    }
     Ok(Pass::Held)
+}
+
+/// Returns changes to make one after the other: one that only removes a tag and, unless the limit is too high to try, one that
+/// only adds tags up to the limit, and one that replaces one of so many. `tags` are those before, with the tag `added`.
+fn changes_up_to_the_limit(
+    limits: &TagLimits,
+    tags: &Tags,
+) -> Result<Vec<(&'static str, TagChange)>, Failure> {
+    let removal = TagChange::new().remove("added").map_err(kit_error)?;
+    let mut changes = vec![("a removal alone", removal)];
+    let room = (limits.max_tags + 1).saturating_sub(tags.len());
+    if limits.max_tags <= MOST_TAGS && room > 0 {
+        let more = |change: TagChange, at| change.set(format!("full-{at}"), "x");
+        let full = (0..room).try_fold(TagChange::new(), more);
+        changes.push(("as many tags as are allowed", full.map_err(kit_error)?));
+        let other = TagChange::new().set("other", "x");
+        let other = other.and_then(|change| change.remove("full-0"));
+        changes.push(("another tag instead of one", other.map_err(kit_error)?));
+    }
+    Ok(changes)
 }
 
 /// The most tags that are tried if a backend declares more.

@@ -148,19 +148,8 @@ impl<'a> Execution<'a> {
         verb: Verb,
         disruption: &Disruption,
     ) -> Option<Returned> {
-        match disruption {
-            Disruption::None => {
-                let returned = self.send(slot, verb).await;
-                let window = self.cx.capabilities().consistency_window;
-                match returned {
-                    // Within the consistency window, not found proves nothing: the call is repeated after it.
-                    Err(error) if error.kind() == ErrorKind::NotFound && !window.is_zero() => {
-                        self.cx.wait_for_consistent_reads().await;
-                        Some(self.send(slot, verb).await)
-                    }
-                    returned => Some(returned),
-                }
-            }
+        let returned = match disruption {
+            Disruption::None => Some(self.send(slot, verb).await),
             Disruption::Dropped(polls) => drop_after(*polls, self.send(slot, verb)).await,
             Disruption::Fault(fault) => {
                 self.inject(verb, fault).await;
@@ -180,6 +169,16 @@ impl<'a> Execution<'a> {
                 self.handle = self.cx.open_handle().await;
                 returned
             }
+        };
+        match returned {
+            // Soon after a launch, not found proves nothing and changed nothing: the call is repeated when reads are consistent.
+            Some(Err(error))
+                if error.kind() == ErrorKind::NotFound && self.slots[slot].may_be_hidden() =>
+            {
+                self.cx.wait_for_consistent_reads().await;
+                Some(self.send(slot, verb).await)
+            }
+            returned => returned,
         }
     }
 

@@ -27,6 +27,10 @@ pub(super) struct Slot {
     ending_since: Option<Instant>,
     /// When the current step began. Its effect may have happened at any time since.
     step_start: Instant,
+    /// Since when the id is known.
+    known_since: Option<Instant>,
+    /// How long reads may not show an instance after its launch.
+    consistency_window: Duration,
     /// How long the cloud remembers the token and the record of a terminated instance.
     remembered: (Duration, Duration),
 }
@@ -40,6 +44,8 @@ impl Slot {
             former: BTreeSet::new(),
             ending_since: None,
             step_start: Instant::now(),
+            known_since: None,
+            consistency_window: declared.consistency_window,
             remembered: (declared.token_after_terminate, declared.terminated_visible),
         }
     }
@@ -47,6 +53,13 @@ impl Slot {
     /// Begins a step.
     pub(super) fn begin(&mut self) {
         self.step_start = Instant::now();
+    }
+
+    /// Whether the current step began so soon after the launch that reads may not show the instance yet.
+    pub(super) fn may_be_hidden(&self) -> bool {
+        self.known_since.is_some_and(|known| {
+            self.step_start.saturating_duration_since(known) < self.consistency_window
+        })
     }
 
     pub(super) const fn config(&self, shape: Shape) -> &InstanceConfig {
@@ -173,6 +186,7 @@ impl Slot {
             }),
         });
         self.modes = known.collect();
+        self.known_since = Some(Instant::now());
         self.ending_since = None;
         self.update_ending_since();
     }
@@ -242,4 +256,29 @@ fn describe(mode: &Mode) -> String {
         ", with an id that the caller does not know"
     };
     format!("{phase}, of {config}{id}")
+}
+
+#[cfg(test)]
+mod tests {
+    use fleetwright::TagLimits;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_recent_launch_may_be_hidden() {
+        let config = InstanceConfig::builder("image", "type").build().unwrap();
+        let mut declared = Capabilities::new("backend", TagLimits::new(50, 128, 256), 1024);
+        declared.consistency_window = Duration::from_secs(2);
+        let mut slot = Slot::new([config.clone(), config], &declared);
+        assert!(!slot.may_be_hidden(), "no id is known");
+        let id = InstanceId::new("backend://1").unwrap();
+        slot.apply_instance(Verb::Launch(Shape::Usual), &id)
+            .unwrap();
+        slot.begin();
+        assert!(slot.may_be_hidden());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert!(slot.may_be_hidden(), "the step began within the window");
+        slot.begin();
+        assert!(!slot.may_be_hidden());
+    }
 }

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use fleetwright::{
-    Capabilities, CloudInstanceState, ImageId, InstanceId, InstanceType, Operation, OptionalVerb,
-    Reboot, Result, TagChange,
+    Capabilities, CloudInstanceState, ImageId, InstanceId, InstanceType, InvalidValue, Operation,
+    OptionalVerb, Problem, Reboot, Result, TagChange,
 };
 
 use super::{Mutant, Override};
@@ -26,6 +26,16 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "update_tags removes nothing",
         violates: "VERBS-01",
         make: OverrideHarness::factory::<RemovesNothing>,
+    },
+    Mutant {
+        name: "update_tags refuses to remove tags without setting any",
+        violates: "VERBS-01",
+        make: OverrideHarness::factory::<NeedsTagToSet>,
+    },
+    Mutant {
+        name: "update_tags counts removed tags against the limit",
+        violates: "VERBS-01",
+        make: OverrideHarness::factory::<CountsRemovedTags>,
     },
     Mutant {
         name: "update_tags truncates values that are too long",
@@ -151,6 +161,45 @@ impl Override for RemovesNothing {
         let mut change = change.clone();
         change.remove.clear();
         at.inner.update_tags(id, &change).await
+    }
+}
+
+/// Always sends the call that sets tags, which a cloud refuses without any.
+#[derive(Default)]
+struct NeedsTagToSet;
+
+#[async_trait]
+impl Override for NeedsTagToSet {
+    async fn update_tags(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        change: &TagChange,
+    ) -> Result<()> {
+        if change.set.is_empty() {
+            let none = InvalidValue::new("tags", Problem::Empty);
+            return Err(at.call(Operation::UpdateTags).invalid(none));
+        }
+        at.inner.update_tags(id, change).await
+    }
+}
+
+/// Sets the new tags before it removes the old ones, although the cloud has no room for both.
+#[derive(Default)]
+struct CountsRemovedTags;
+
+#[async_trait]
+impl Override for CountsRemovedTags {
+    async fn update_tags(
+        &self,
+        at: CallContext<'_>,
+        id: &InstanceId,
+        change: &TagChange,
+    ) -> Result<()> {
+        let mut addition = change.clone();
+        addition.remove.clear();
+        at.inner.update_tags(id, &addition).await?;
+        at.inner.update_tags(id, change).await
     }
 }
 

@@ -154,6 +154,11 @@ pub(in crate::mutants) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<Single<NoGroups>>,
     },
     Mutant {
+        name: "network and security groups of every launch are ignored",
+        violates: "LAUNCH-11",
+        make: OverrideHarness::factory::<NeverPlaces>,
+    },
+    Mutant {
         name: "only the first security group is used",
         violates: "LAUNCH-11",
         make: OverrideHarness::factory::<Single<OneGroup>>,
@@ -189,6 +194,41 @@ pub(in crate::mutants) const MUTANTS: &[Mutant] = &[
         make: OverrideHarness::factory::<FindsNoAddress>,
     },
 ];
+
+/// Drops network and groups of all launches: with and without a token, of one instance and of many. Reads and the
+/// oracle show neither, so nothing contradicts the config.
+#[derive(Default)]
+struct NeverPlaces;
+
+impl NeverPlaces {
+    fn unplaced(config: &InstanceConfig) -> InstanceConfig {
+        let mut config = config.clone();
+        config.placement.network = None;
+        config.placement.security_groups.clear();
+        config
+    }
+}
+
+#[async_trait]
+impl Override for NeverPlaces {
+    async fn launch_instance(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+    ) -> Result<InstanceInfo> {
+        at.inner.launch_instance(&Self::unplaced(config)).await
+    }
+
+    async fn launch_instances(
+        &self,
+        at: CallContext<'_>,
+        config: &InstanceConfig,
+        count: NonZeroU32,
+    ) -> Result<Vec<InstanceInfo>> {
+        let config = Self::unplaced(config);
+        at.inner.launch_instances(&config, count).await
+    }
+}
 
 #[derive(Default)]
 struct ShiftsLaunchTimes;
