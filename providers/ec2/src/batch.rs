@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// EC2's limit of values for one filter.
-const MAX_FILTER_VALUES: usize = 200;
+pub(crate) const MAX_FILTER_VALUES: usize = 200;
 
 /// What became of one id of a batch.
 #[derive(Clone, Debug)]

@@ -21,7 +21,6 @@ use tokio::time::Instant;
 use crate::{
     Ec2Provisioner,
     by_token::{self, Launch},
-    convert,
     error::{ErrorContext, Failure},
     plan::{self, Plan},
     read::infos as read_infos,
@@ -241,7 +240,10 @@ impl Ec2Provisioner {
         &self,
         requested: Requested<'_>,
     ) -> Result<(Vec<Launch>, bool)> {
-        let natives = self.list_by_token(requested.token, MAX_PAGE_SIZE).await;
+        let list = |filter| -> BoxFuture<'_, _> {
+            Box::pin(async move { self.client.list(&[filter], MAX_PAGE_SIZE).await })
+        };
+        let natives = self.token_reads.read(requested.token, list).await;
         let error = |failure: Failure| failure.into_error(requested.call, ErrorContext::default());
         Ok(self.launches_that_count(natives.map_err(error)?))
     }
@@ -277,16 +279,6 @@ impl Ec2Provisioner {
         let mut plan = Plan::new(&self.launch, config, count, root_device.as_deref());
         plan.client_token = client_token;
         Ok(self.client.run(plan).await)
-    }
-
-    /// Lists everything that a token launched, in all zones and of all types, in pages of `page_size`.
-    pub(crate) async fn list_by_token(
-        &self,
-        token: &LaunchToken,
-        page_size: usize,
-    ) -> Result<Vec<Instance>, Failure> {
-        let filter = convert::value_filter("client-token", &token::pattern(token));
-        self.client.list(&[filter], page_size).await
     }
 
     /// Returns the context of the errors of a launch.

@@ -27,6 +27,7 @@ mod send;
 mod state;
 mod tags;
 mod token;
+mod token_reads;
 mod unsent;
 
 pub use aws_config;

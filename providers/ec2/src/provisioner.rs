@@ -30,6 +30,8 @@ use crate::{
     error::{ErrorContext, Failure},
     late::FailedLaunches,
     read::infos,
+    token,
+    token_reads::TokenReads,
 };
 
 /// A backend for EC2 in one region of one account.
@@ -78,6 +80,8 @@ pub struct Ec2Provisioner {
     pub(crate) recent_launches: RecentLaunches,
     /// The tokens that this handle used within the consistency window.
     pub(crate) recent_tokens: RecentTokens,
+    /// The look-ups of tokens, which concurrent launches share.
+    pub(crate) token_reads: TokenReads,
     /// The launches that this handle has seen fail after EC2 accepted them.
     pub(crate) failed_launches: FailedLaunches,
     /// When EC2 first refused a client token of this handle because of other parameters.
@@ -146,6 +150,7 @@ impl Ec2Provisioner {
             region: config.region().map(ToString::to_string),
             recent_launches: RecentLaunches::new(),
             recent_tokens: RecentTokens::new(),
+            token_reads: TokenReads::new(),
             failed_launches: FailedLaunches::default(),
             mismatches: RecentMap::default(),
             recent_terminations: RecentTerminations::new(),
@@ -253,7 +258,8 @@ impl InstanceProvisioner for Ec2Provisioner {
     async fn find_launch(&self, token: &LaunchToken) -> Result<LaunchRecord> {
         let call = self.call(Operation::FindLaunch);
         let page_size = self.options.page_size.get();
-        let natives = self.list_by_token(token, page_size).await;
+        let filter = convert::value_filter("client-token", &token::pattern(token));
+        let natives = self.client.list(&[filter], page_size).await;
         let natives =
             natives.map_err(|failure| failure.into_error(&call, ErrorContext::default()))?;
         let visible = by_token::visible(self.launches_that_count(natives).0);

@@ -39,6 +39,13 @@ pub(crate) fn pattern(token: &LaunchToken) -> String {
     format!("{}-*", prefix(token))
 }
 
+/// Returns the part of a client token, or of a [`pattern`], that belongs to the launch token: a digest in its usual form. Everything of a
+/// client token that another program has chosen may be returned.
+pub(crate) fn prefix_of(client_token: &str) -> &str {
+    const DIGEST: usize = 36;
+    client_token.get(..DIGEST).unwrap_or(client_token)
+}
+
 /// Returns the part that all client tokens of a launch token share.
 fn prefix(token: &LaunchToken) -> Uuid {
     token.derive("ec2-client-token")
@@ -78,6 +85,11 @@ mod tests {
                 "{client_token}"
             );
         }
+        for client_token in &tokens {
+            assert_eq!(prefix_of(client_token), prefix(&token).to_string());
+        }
+        assert_eq!(prefix_of(&pattern(&token)), prefix(&token).to_string());
+        assert_eq!(prefix_of("of another program"), "of another program");
         let different: std::collections::BTreeSet<_> = tokens.iter().collect();
         assert_eq!(different.len(), tokens.len(), "{tokens:?}");
         let mut on_demand = plain.clone();

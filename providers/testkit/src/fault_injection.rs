@@ -2,7 +2,10 @@
 //!
 //! Owns the translation of a fault of the kit into a fault rule of an emulator.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use fleetwright::async_trait;
 use fleetwright_contract_tests::{Faults, WireFault, WireOp};
@@ -14,6 +17,8 @@ pub struct EmulatorFaults<C: Cloud> {
     operations: Operations<C>,
     late_failure_code: &'static str,
     late_capacity_code: &'static str,
+    /// Rules of which one is enough: a cloud may launch with one of several calls.
+    alternatives: Mutex<Vec<Vec<FaultRule<C::Operation>>>>,
 }
 
 /// Returns the native operations that a fault affects for an operation of the kit. An empty list means any
@@ -33,7 +38,14 @@ impl<C: Cloud> EmulatorFaults<C> {
             operations,
             late_failure_code,
             late_capacity_code,
+            alternatives: Mutex::default(),
         }
+    }
+
+    fn alternatives(&self) -> MutexGuard<'_, Vec<Vec<FaultRule<C::Operation>>>> {
+        self.alternatives
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a rule once: several operations of the kit may be the same native operation.
@@ -81,18 +93,32 @@ impl<C: Cloud> Faults for EmulatorFaults<C> {
         if operations.is_empty() {
             self.add(FaultRule::always_any(fault.clone()));
         }
-        for operation in operations {
-            self.add(FaultRule::always(operation, fault.clone()));
+        let rules = operations.into_iter();
+        let rules: Vec<_> = rules
+            .map(|operation| FaultRule::always(operation, fault.clone()))
+            .collect();
+        for rule in &rules {
+            self.add(rule.clone());
+        }
+        if operation == WireOp::Launch {
+            self.alternatives().push(rules);
         }
     }
 
     async fn all_injected(&self) -> bool {
-        self.emulator.unused_faults().is_empty()
+        let unused = self.emulator.unused_faults();
+        let alternatives = self.alternatives();
+        let is_replaced = |rule| {
+            let mut groups = alternatives.iter().filter(|group| group.contains(rule));
+            groups.any(|group| group.iter().any(|other| !unused.contains(other)))
+        };
+        unused.iter().all(is_replaced)
     }
 
     async fn clear(&self) -> bool {
         let all_injected = self.all_injected().await;
         self.emulator.clear_faults();
+        self.alternatives().clear();
         all_injected
     }
 }

@@ -19,6 +19,10 @@ use fleetwright_provider_testkit::emulated::{
 /// How long a transition takes, which takes seconds on EC2.
 const TRANSITION: Duration = Duration::from_millis(30);
 
+/// How long a stop takes in the contract. Several polls fall into the part of it that is longer than a read may lag, so
+/// STATE-01 reads an instance that is stopping.
+const STOP: Duration = Duration::from_millis(200);
+
 /// An account on its own emulator.
 pub(crate) type Ec2Harness = EmulatedHarness<Ec2Account>;
 
@@ -60,6 +64,7 @@ impl EmulatedAccount for Ec2Account {
     }
 
     fn adjust_for_contract(knobs: &mut Knobs) {
+        knobs.timing.stop = STOP;
         let fixtures = Self::FIXTURES;
         let range = "10.0.9.0/24".parse().expect("a range of addresses");
         knobs
