@@ -11,6 +11,8 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use crate::cloud::fault::Failure;
+
 /// The constraint on instances with an external address.
 pub(crate) const EXTERNAL_ACCESS: &str = "constraints/compute.vmExternalIpAccess";
 
@@ -104,6 +106,16 @@ impl Refusal {
     pub(crate) fn already_exists(path: &str) -> Self {
         let message = format!("The resource '{path}' already exists");
         Self::new(409, "alreadyExists", message)
+    }
+
+    /// An external launch of `count` instances of which one would fail in its operation: 400 `limitExceeded`.
+    pub(crate) fn limit_of_external_launch(count: u32, failure: &Failure) -> Self {
+        let Failure { code, message, .. } = failure;
+        let message = format!(
+            "{count} instances can not be created: {code}: {message} Change the knobs, for example for a larger \
+             subnetwork or more capacity."
+        );
+        Self::new(400, "limitExceeded", message)
     }
 
     /// A resource in a state that does not allow the call: 400 `resourceNotReady`.

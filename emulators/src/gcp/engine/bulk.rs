@@ -2,7 +2,8 @@
 //!
 //! Compute Engine returns one operation for the call, and one more for each instance; all of them
 //! share an operation group id. If fewer than the minimum can be created, none is, and the common
-//! operation fails with `VM_MIN_COUNT_NOT_REACHED`.
+//! operation fails with `VM_MIN_COUNT_NOT_REACHED`. Otherwise the common operation succeeds, and the
+//! operation of each instance that can not be created fails.
 
 use super::{
     Engine,
@@ -13,6 +14,9 @@ use crate::{
     cloud::{fault::Failure, index::Seq},
     gcp::{error::Refusal, wire::route::Scope},
 };
+
+/// A spec that cannot be created, and why.
+type RefusedSpec = (InstanceSpec, Failure);
 
 /// The parsed parameters of a bulkInsert.
 #[derive(Debug)]
@@ -52,15 +56,35 @@ impl Engine {
         planned_failures: &[Failure],
     ) -> Result<Seq, Refusal> {
         let group = self.core.request_id();
-        let (mut specs, mut errors) = (Vec::new(), planned_failures.to_vec());
+        let (mut specs, mut refused) = (Vec::new(), Vec::new());
+        let mut errors = planned_failures.to_vec();
         let names = self.bulk_names(spec);
         if errors.is_empty() {
-            (specs, errors) = self.accepted_specs(spec, &names)?;
+            (specs, refused) = self.accepted_specs(spec, &names)?;
+            for (_, failure) in &refused {
+                if !errors.contains(failure) {
+                    errors.push(failure.clone());
+                }
+            }
         }
         let reaches_minimum = specs.len() >= spec.min_count;
         let work = if reaches_minimum {
             for spec in &specs {
                 let operation = self.create_instance(spec, Vec::new());
+                self.set_group(operation, &group);
+            }
+            for (spec, failure) in refused {
+                let operation = self.create_operation_with_work(
+                    NewOperation {
+                        project: spec.project.clone(),
+                        scope: Scope::Zone(spec.zone.clone()),
+                        kind: "insert",
+                        target: spec.path(),
+                        target_id: None,
+                    },
+                    self.core.knobs.timing.provision,
+                    Work::Fail(vec![failure]),
+                );
                 self.set_group(operation, &group);
             }
             Work::Nothing
@@ -88,9 +112,9 @@ impl Engine {
         Ok(operation)
     }
 
-    /// Returns the specs that can be created together, and the errors of the others.
+    /// Returns the specs that can be created together, and the others with their errors.
     ///
-    /// A name that is in use costs one instance; an exhausted limit ends the batch. Each spec is
+    /// A name that is in use costs one instance; an exhausted limit all that follow. Each spec is
     /// checked with the accepted ones counted as in use.
     ///
     /// # Errors
@@ -100,26 +124,41 @@ impl Engine {
         &mut self,
         spec: &BulkSpec,
         names: &[String],
-    ) -> Result<(Vec<InstanceSpec>, Vec<Failure>), Refusal> {
-        let (mut accepted, mut errors) = (Vec::new(), Vec::new());
+    ) -> Result<(Vec<InstanceSpec>, Vec<RefusedSpec>), Refusal> {
+        let (mut accepted, mut refused) = (Vec::new(), Vec::new());
         let min_count = spec.min_count;
+        let mut limit: Option<Failure> = None;
         for name in names {
             let spec = spec.each.with_name(name);
             if let Err(refusal) = self.check_names(&spec) {
-                errors.push(Failure::new("RESOURCE_ALREADY_EXISTS", refusal.message));
+                let failure = Failure::new("RESOURCE_ALREADY_EXISTS", refusal.message);
+                refused.push((spec, failure));
                 continue;
             }
-            match self.check_limits_with_pending(&spec, accepted.len() as u64) {
-                Ok(late_failures) if late_failures.is_empty() => accepted.push(spec),
-                Ok(late_failures) => {
-                    errors = late_failures;
-                    break;
+            if let Some(limit) = &limit {
+                refused.push((spec, limit.clone()));
+                continue;
+            }
+            let failure = match self.check_limits_with_pending(&spec, accepted.len() as u64) {
+                Ok(late_failures) => late_failures.into_iter().next(),
+                Err(refusal) if accepted.len() >= min_count => {
+                    let code = match &*refusal.reason {
+                        "quotaExceeded" => "QUOTA_EXCEEDED",
+                        code => code,
+                    };
+                    Some(Failure::new(code, &refusal.message))
                 }
-                Err(_) if accepted.len() >= min_count => break,
                 Err(refusal) => return Err(refusal),
+            };
+            match failure {
+                None => accepted.push(spec),
+                Some(failure) => {
+                    limit = Some(failure.clone());
+                    refused.push((spec, failure));
+                }
             }
         }
-        Ok((accepted, errors))
+        Ok((accepted, refused))
     }
 
     /// Returns the names to create: the given ones, or the first free names of the pattern.

@@ -60,7 +60,9 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// The error of the first insert that fails; the instances before it stay.
+    /// 400 `limitExceeded` if the operation of an instance would fail for a limit: none is created then. A caller
+    /// that seeds a fleet reads no operations, and would miss that a part of it disappears. Otherwise the error of the
+    /// first insert that fails; the instances before it stay.
     pub(super) fn launch_external(
         &mut self,
         spec: &InstanceSpec,
@@ -68,6 +70,10 @@ impl Engine {
         count: u32,
     ) -> Result<Vec<String>, Refusal> {
         let mut ids = Vec::new();
+        let others = u64::from(count.saturating_sub(1));
+        if let Some(failure) = self.check_limits_with_pending(spec, others)?.first() {
+            return Err(Refusal::limit_of_external_launch(count, failure));
+        }
         for number in 0..count {
             let name = match (number, count) {
                 (_, 1) => name.to_owned(),

@@ -16,6 +16,9 @@
 mod parse;
 mod tokens;
 
+use std::sync::OnceLock;
+
+use regex_lite::Regex;
 use serde_json::Value;
 
 use super::error::Refusal;
@@ -42,7 +45,22 @@ pub(crate) struct Comparison {
     pub(crate) operator: Operator,
     /// The value of the filter, without quotation marks.
     pub(crate) value: String,
+    /// The value as a regular expression.
+    pub(crate) expression: Expression,
 }
+
+/// The compiled form of a regular expression, made once for a filter and used for every record. It follows from the
+/// value of the comparison, so it takes no part in comparisons of filters.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Expression(OnceLock<Option<Regex>>);
+
+impl PartialEq for Expression {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Expression {}
 
 /// How a field is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +143,7 @@ impl Filter {
                     let problem = format!("Unknown field '{}'.", comparison.path);
                     return Err(invalid_filter(text, &problem));
                 }
-                if comparison.is_regex() && expression(&comparison.value).is_none() {
+                if comparison.is_regex() && comparison.regex().is_none() {
                     return Err(invalid_filter(text, "The regular expression is malformed."));
                 }
                 Ok(())
@@ -184,6 +202,7 @@ impl Comparison {
                     path: self.path.clone(),
                     operator: Operator::Equal,
                     value: word.to_owned(),
+                    expression: Expression::default(),
                 })
             };
             words.into_iter().map(equal).collect()
@@ -193,6 +212,12 @@ impl Comparison {
     /// Returns whether the value is a regular expression.
     fn is_regex(&self) -> bool {
         matches!(self.operator, Operator::Matches | Operator::MatchesNot)
+    }
+
+    /// Returns the value as a regular expression, compiled at the first call. `None` if it is malformed.
+    fn regex(&self) -> Option<&Regex> {
+        let compiled = self.expression.0.get_or_init(|| compile(&self.value));
+        compiled.as_ref()
     }
 
     /// Returns whether the comparison holds for a document.
@@ -218,7 +243,8 @@ impl Comparison {
                 None => equal(value, &self.value),
             }),
             Operator::Matches | Operator::MatchesNot => {
-                let matches = expression(&self.value)
+                let matches = self
+                    .regex()
                     .is_some_and(|regex| any(&|value| regex.is_match(&text_of(value))));
                 matches == (self.operator == Operator::Matches)
             }
@@ -282,7 +308,9 @@ fn compare(value: &Value, text: &str) -> Option<std::cmp::Ordering> {
 
 /// Compiles an expression that must match all of a text. Returns `None` if it is malformed or
 /// larger than 1 MiB.
-fn expression(pattern: &str) -> Option<regex_lite::Regex> {
+fn compile(pattern: &str) -> Option<Regex> {
+    #[cfg(test)]
+    tests::COMPILED.with(|compiled| compiled.set(compiled.get() + 1));
     let mut builder = regex_lite::RegexBuilder::new(&format!("^(?:{pattern})$"));
     builder.size_limit(1 << 20).build().ok()
 }
@@ -298,6 +326,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+
+    thread_local! {
+        /// How many expressions this thread has compiled.
+        pub(super) static COMPILED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    }
+
+    #[test]
+    fn expression_is_compiled_once_for_all_records() {
+        let before = COMPILED.with(std::cell::Cell::get);
+        let filter = Filter::read("name eq 'web-[0-9]+'", &FIELDS).unwrap();
+        let passing =
+            (0..100).filter(|number| filter.passes(&json!({ "name": format!("web-{number}") })));
+        assert_eq!(passing.count(), 100);
+        assert_eq!(COMPILED.with(std::cell::Cell::get) - before, 1);
+    }
 
     const FIELDS: [&str; 6] = ["name", "id", "status", "labels", "disks", "size"];
 

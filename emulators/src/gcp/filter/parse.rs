@@ -4,7 +4,7 @@
 //! refusal ends with.
 
 use super::{
-    Comparison, Filter, Operator,
+    Comparison, Expression, Filter, Operator,
     tokens::{Token, tokenize},
 };
 
@@ -111,6 +111,7 @@ impl<'a> Parser<'a> {
                 path: path.clone(),
                 operator,
                 value: value.clone(),
+                expression: Expression::default(),
             }),
             _ => Err("A value is missing.".to_owned()),
         }

@@ -181,6 +181,7 @@ fn key(comparison: &Comparison) -> Option<Key> {
         path,
         operator,
         value,
+        expression: _,
     } = comparison;
     match (operator, path.as_str()) {
         (Operator::Equal, "name") => Some(Key::Name(value.clone())),

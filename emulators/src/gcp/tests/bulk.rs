@@ -69,6 +69,17 @@ fn partial_bulk_insert_respects_min_count() {
     fixture.advance(200);
     assert_eq!(codes(&fixture.operation(&enough)), [""; 0]);
     assert_eq!(fixture.oracle().instances.len(), 2);
+    // The operation of the third one has the reason.
+    let group = enough["operationGroupId"].as_str().unwrap();
+    let children = fixture.get(&format!(
+        "{ZONE}/operations?filter=operationGroupId%3D{group}"
+    ));
+    let children = children["items"].as_array().unwrap();
+    let third = children.iter().find(|child| {
+        let target = child["targetLink"].as_str().unwrap();
+        target.ends_with("/instances/vm-03")
+    });
+    assert_eq!(codes(third.unwrap()), ["ZONE_RESOURCE_POOL_EXHAUSTED"]);
     set_capacity(&mut fixture, 4);
     let too_few = fixture.ok(BULK, &bulk(3, 3));
     fixture.advance(200);

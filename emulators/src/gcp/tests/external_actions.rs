@@ -65,6 +65,28 @@ fn external_actor_creates_instances_and_disks() {
 }
 
 #[test]
+fn external_launch_that_exceeds_a_limit_creates_nothing() {
+    let launch = |count: u32| json!({ "action": "launch_external", "project": "p", "zone": "us-central1-a", "count": count });
+    // The default subnetwork is a /20, of which Compute Engine reserves four addresses.
+    let mut fixture = Fixture::new();
+    let refusal = act(&mut fixture, &launch(4_093)).unwrap_err();
+    assert_eq!((refusal.status, &*refusal.reason), (400, "limitExceeded"));
+    assert!(
+        refusal.message.contains("IP_SPACE_EXHAUSTED"),
+        "{}",
+        refusal.message
+    );
+    assert!(fixture.oracle().instances.is_empty());
+    assert_eq!(act(&mut fixture, &launch(4_092)).unwrap().len(), 4_092);
+    fixture.advance(200);
+    assert_eq!(fixture.oracle().instances.len(), 4_092, "all of them stay");
+    assert!(act(&mut fixture, &launch(1)).is_err());
+    let mut fixture = Fixture::with(|knobs| knobs.capacity = vec![crate::gcp::Capacity::of(2)]);
+    assert!(act(&mut fixture, &launch(3)).is_err());
+    assert_eq!(act(&mut fixture, &launch(2)).unwrap().len(), 2);
+}
+
+#[test]
 fn external_actor_stops_suspends_repairs_and_deletes() {
     let mut fixture = Fixture::new();
     fixture.insert_running("vm");
