@@ -62,10 +62,17 @@ impl Address {
 /// same token always gives the same names, and a single launch has the first name of a batch: one
 /// token cannot be used for both.
 pub(crate) fn name_of(token: &LaunchToken, item: u32) -> String {
-    let stem = short(token.derive("gcp-name"));
+    item_name(
+        &format!("{PREFIX}{}", short(token.derive("gcp-name"))),
+        item,
+    )
+}
+
+/// Returns the name of an item of a batch whose first name is `first`.
+pub(crate) fn item_name(first: &str, item: u32) -> String {
     match item {
-        0 => format!("{PREFIX}{stem}"),
-        item => format!("{PREFIX}{stem}-{item}"),
+        0 => first.to_owned(),
+        item => format!("{first}-{item}"),
     }
 }
 
@@ -85,7 +92,12 @@ fn short(digest: Uuid) -> String {
 /// Returns the regular expression that matches all names of a token, of single launches and of
 /// batches. It cannot match the names of another token, because the digest has a fixed length.
 pub(crate) fn pattern_of(token: &LaunchToken) -> String {
-    format!("{}(-[0-9]+)?", name_of(token, 0))
+    pattern(&name_of(token, 0))
+}
+
+/// Returns the regular expression that matches all names of a batch whose first name is `first`.
+pub(crate) fn pattern(first: &str) -> String {
+    format!("{first}(-[0-9]+)?")
 }
 
 /// Returns the last part of a URL or path. Compute Engine returns zones, types and networks as

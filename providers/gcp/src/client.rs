@@ -18,8 +18,8 @@ use google_cloud_auth::credentials::Credentials;
 use google_cloud_compute_v1::{
     client::{GlobalOperations, Images, Instances, ZoneOperations},
     model::{
-        Image, Instance, InstancesSetLabelsRequest, InstancesSetMachineTypeRequest, Metadata,
-        Operation,
+        BulkInsertInstanceResource, Image, Instance, InstancesSetLabelsRequest,
+        InstancesSetMachineTypeRequest, Metadata, Operation,
     },
 };
 use google_cloud_gax::{client_builder::Result as BuildResult, retry_policy::NeverRetry};
@@ -159,6 +159,18 @@ impl GcpClient {
         let call = self.instances.insert().set_project(&self.project);
         let call = call.set_zone(zone).set_request_id(request_id);
         send!(self, call.set_body(instance))
+    }
+
+    /// Sends the creation of many instances. The operation is about all of them; each has another one of the same group.
+    pub(crate) async fn bulk_insert(
+        &self,
+        zone: &str,
+        instances: BulkInsertInstanceResource,
+        request_id: &str,
+    ) -> CallResult<Operation> {
+        let call = self.instances.bulk_insert().set_project(&self.project);
+        let call = call.set_zone(zone).set_request_id(request_id);
+        send!(self, call.set_body(instances))
     }
 
     /// Reads the instance in `zone` with this name or number.

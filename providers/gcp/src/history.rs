@@ -24,6 +24,9 @@ use crate::error::{Cause, Failure};
 /// The state reason of an instance that was deleted.
 pub(crate) const DELETED: &str = "deleted";
 
+/// The code of a bulk insert that created fewer instances than the minimum.
+const TOO_FEW: &str = "VM_MIN_COUNT_NOT_REACHED";
+
 /// What the operations of an instance say about it.
 #[derive(Clone, Debug)]
 pub(crate) enum History {
@@ -102,6 +105,11 @@ fn kind(operation: &Operation) -> Kind {
     }
 }
 
+/// Whether an operation creates its instance.
+pub(crate) fn is_insert(operation: &Operation) -> bool {
+    matches!(kind(operation), Kind::Insert)
+}
+
 /// Whether an operation deletes its instance, or has deleted it.
 pub(crate) fn is_delete(operation: &Operation) -> bool {
     matches!(kind(operation), Kind::Delete) && failure(operation).is_none()
@@ -159,7 +167,10 @@ pub(crate) fn failure(operation: &Operation) -> Option<Failure> {
         };
         let status = operation.http_error_status_code;
         let status = status.and_then(|code| code.try_into().ok()).unwrap_or(400);
-        let code = errors.iter().find_map(|error| error.code.clone());
+        // A bulk insert that created too few names that first, and the cause after it.
+        let codes = || errors.iter().filter_map(|error| error.code.clone());
+        let cause = codes().find(|code| code != TOO_FEW);
+        let code = cause.or_else(|| codes().next());
         Failure::new(Cause::OperationFailed(Some(status)), message)
             .with_code(code.unwrap_or_default())
             .with_request_id(operation.name.clone())

@@ -7,8 +7,8 @@
 //!
 //! 1. With a token, read what it has launched: live instances are adopted, or the token is in conflict or
 //!    spent.
-//! 2. Send one insert per missing name, the first one alone. A name that is taken is read and adopted if its
-//!    marks match.
+//! 2. Send one insert for the first name, and one bulk insert for the others of a batch ([`crate::bulk`]). A name that
+//!    is taken is read and adopted if its marks match.
 //! 3. With several zones, look for an instance of the token in another zone ([`crate::twins`]).
 //! 4. Wait `launch_wait` for the operations. One that failed because the name is taken is adopted like a
 //!    refused insert; any other failure is the error of the launch.
@@ -24,7 +24,11 @@ use fleetwright_provider_support::launch::{
     self, Attempt, CreateError, LaunchCalls, LaunchContext, LaunchOutcome, Marks, adopt_by_name,
 };
 use fleetwright_provider_support::{ReadInstances as _, read_until};
-use futures_util::{StreamExt as _, future::BoxFuture, stream};
+use futures_util::{
+    StreamExt as _,
+    future::{BoxFuture, join_all},
+    stream,
+};
 use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
 use uuid::Uuid;
 
@@ -47,6 +51,10 @@ pub(crate) struct GcpLaunch<'a> {
     config: &'a InstanceConfig,
     /// The request that follows from it.
     pub(crate) plan: &'a Plan,
+    /// The regular expression that matches the names of the instances and no other one.
+    pub(crate) pattern: String,
+    /// Whether more than one instance was requested.
+    pub(crate) is_batch: bool,
     /// What the shared sequence needs.
     pub(crate) context: LaunchContext<'a>,
 }
@@ -74,14 +82,18 @@ impl GcpProvisioner {
             recent_launches: &self.recent_launches,
             recent_tokens: &self.recent_tokens,
         };
+        let token = config.launch_token.as_ref();
+        let first = token.map_or_else(address::random_name, |token| address::name_of(token, 0));
+        let items = 0..count.get();
+        let names: Vec<_> = items.map(|item| address::item_name(&first, item)).collect();
         let calls = GcpLaunch {
             gcp: self,
             config,
             plan: &plan,
+            pattern: address::pattern(&first),
+            is_batch: count > NonZeroU32::MIN,
             context,
         };
-        let (name_of, random) = (address::name_of, address::random_name);
-        let names = launch::instance_names(context.token, count, name_of, random);
         launch::launch(&calls, &context, &names).await
     }
 }
@@ -137,6 +149,20 @@ impl LaunchCalls for GcpLaunch<'_> {
                 CreateError::Failed(self.launch_error(failure))
             }
         })
+    }
+
+    /// Sends one bulk insert for all of them.
+    async fn create_many(
+        &self,
+        names: &[String],
+        known: &TokenLaunches,
+        _: usize,
+    ) -> Vec<std::result::Result<NativeOperation, CreateError>> {
+        if self.is_batch {
+            return self.create_bulk(names, known).await;
+        }
+        let each: Vec<_> = names.iter().map(|name| self.create(name, known)).collect();
+        join_all(each).await
     }
 
     /// Describes them: their operations know failed inserts.
@@ -256,14 +282,14 @@ impl GcpLaunch<'_> {
     }
 
     /// Returns the error of a name that is taken by an instance that no read shows.
-    fn name_taken(&self, name: &str) -> fleetwright::ProvisionError {
+    pub(crate) fn name_taken(&self, name: &str) -> fleetwright::ProvisionError {
         let message = format!("the name {name} is taken, but no read shows the instance yet");
         let retry = RetryAdvice::After(self.gcp.capabilities.poll_interval);
         self.context.call.conflict(&message, retry)
     }
 
     /// Turns a failed insert into the error of this launch, with offering and network.
-    fn launch_error(&self, failure: Failure) -> fleetwright::ProvisionError {
+    pub(crate) fn launch_error(&self, failure: Failure) -> fleetwright::ProvisionError {
         let context = ErrorContext {
             config: Some(self.config),
             zone: Some(&self.plan.zone),

@@ -12,6 +12,7 @@
 //! | `client` | the calls of the SDK |
 
 mod address;
+mod bulk;
 mod change;
 mod client;
 mod config;

@@ -23,6 +23,8 @@ pub(crate) struct Memory {
     kept: Duration,
     /// The operations that created instances.
     inserts: RecentMap<u64, String>,
+    /// The instances that this handle has launched.
+    launches: RecentMap<u64, ()>,
     /// The instances that this handle has stopped.
     stops: RecentMap<u64, ()>,
     /// The operations that delete instances.
@@ -37,6 +39,7 @@ impl Memory {
         Self {
             kept,
             inserts: RecentMap::default(),
+            launches: RecentMap::default(),
             stops: RecentMap::default(),
             deletes: RecentMap::default(),
             ended: RecentMap::default(),
@@ -46,6 +49,15 @@ impl Memory {
     /// Records the operation of a launch.
     pub(crate) fn record_insert(&self, operation: &Operation) {
         record(&self.inserts, operation, self.kept);
+        let number = operation.target_id.map(|number| (number, ()));
+        self.launches.record(number, self.kept);
+    }
+
+    /// Whether this handle launched an instance more than `window` ago. A read that does not show it is not from before
+    /// its launch.
+    pub(crate) fn is_older_than(&self, number: u64, window: Duration) -> bool {
+        let is_launched = self.launches.get(&number, self.kept).is_some();
+        is_launched && self.launches.get(&number, window).is_none()
     }
 
     /// Records the operation of a deletion.
@@ -131,8 +143,10 @@ mod tests {
         let name = "operation-1".to_owned();
         assert_eq!(memory.insert(7, window), Some((name.clone(), true)));
         assert!(memory.is_stopping(7) && memory.end(7).is_some());
+        assert!(!memory.is_older_than(7, window) && !memory.is_older_than(8, window));
         tokio::time::advance(LONGEST_STOP).await;
-        assert!(!memory.is_stopping(7));
+        assert!(!memory.is_stopping(7) && memory.is_older_than(7, window));
+        assert!(!memory.is_older_than(8, window), "it may be younger");
         assert_eq!(memory.insert(7, window), Some((name.clone(), false)));
         assert_eq!(memory.delete(7, window), Some((name, false)));
         tokio::time::advance(HOUR).await;

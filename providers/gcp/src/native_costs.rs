@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use fleetwright::{NativeCost, Operation};
-use fleetwright_provider_support::native_costs::{CHANGES, LAUNCHES, STARTS, VERBS, table};
+use fleetwright_provider_support::native_costs::{CHANGES, STARTS, VERBS, table};
 
 /// Returns the costs of the operations that do not need one call for each batch. Waiting for an
 /// operation of Compute Engine comes in addition.
@@ -14,8 +14,16 @@ use fleetwright_provider_support::native_costs::{CHANGES, LAUNCHES, STARTS, VERB
 pub(crate) fn native_costs(spent_tokens: bool) -> BTreeMap<Operation, NativeCost> {
     let operations = u32::from(spent_tokens);
     table(&[
-        // The instances by name before and after the inserts.
-        (LAUNCHES, NativeCost::each(1).plus(2 + operations)),
+        // The instances by name before and after the insert.
+        (
+            &[Operation::LaunchInstance],
+            NativeCost::constant(3 + operations),
+        ),
+        // In addition, a bulk insert and the list of what it created.
+        (
+            &[Operation::LaunchInstances],
+            NativeCost::constant(5 + operations).few(1, 3 + operations),
+        ),
         (CHANGES, NativeCost::each(1)),
         // Each is read after its start.
         (STARTS, NativeCost::each(2)),

@@ -88,8 +88,17 @@ impl GcpProvisioner {
             if state(operation) == Some("PROVISIONING") {
                 continue;
             }
-            if let Some(name) = operation.name.clone() {
-                **operation = self.client.operation(zone, &name).await?;
+            match (operation.name.clone(), operation.target_id) {
+                (Some(name), _) => **operation = self.client.operation(zone, &name).await?,
+                // A bulk insert does not name the operation of each instance.
+                (None, Some(number)) => {
+                    let mut histories = self.histories([zone], &[number]).await?;
+                    let own = histories.remove(&number).unwrap_or_default();
+                    if let Some(insert) = own.into_iter().find(history::is_insert) {
+                        **operation = insert;
+                    }
+                }
+                (None, None) => {}
             }
         }
         Ok(())

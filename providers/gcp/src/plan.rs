@@ -25,15 +25,16 @@ use fleetwright::{
     PublicAddress, Zone,
 };
 use google_cloud_compute_v1::model::{
-    AcceleratorConfig, AccessConfig, AttachedDisk, AttachedDiskInitializeParams, Instance,
-    Metadata, NetworkInterface, Scheduling, ServiceAccount as NativeAccount,
+    AcceleratorConfig, AccessConfig, AttachedDisk, AttachedDiskInitializeParams,
+    BulkInsertInstanceResource, BulkInsertInstanceResourcePerInstanceProperties, Instance,
+    InstanceProperties, Metadata, NetworkInterface, Scheduling, ServiceAccount as NativeAccount,
     ShieldedInstanceConfig, Tags, access_config, attached_disk,
     scheduling::{InstanceTerminationAction, OnHostMaintenance, ProvisioningModel},
 };
 
 use crate::{
     GcpLaunchConfig,
-    address::{self, region_of},
+    address::{self, last_part, region_of},
     config::{HostMaintenance, SpotEnd, check_network_tag},
     labels, metadata,
 };
@@ -95,6 +96,47 @@ impl Plan {
     /// Returns the request for the instance with this name.
     pub(crate) fn named(&self, name: &str) -> Instance {
         self.body.clone().set_name(name)
+    }
+
+    /// Returns the request for instances with these names, of which as many are created as possible.
+    ///
+    /// It takes types by their bare names (API reference, `InstanceProperties`: "This field only accepts a machine
+    /// type name"), and an insert takes paths.
+    pub(crate) fn bulk(&self, names: &[String]) -> BulkInsertInstanceResource {
+        let mut body = self.body.clone();
+        let bare = |path: &mut Option<String>| {
+            if let Some(path) = path {
+                *path = last_part(path).to_owned();
+            }
+        };
+        bare(&mut body.machine_type);
+        let params = body.disks.iter_mut();
+        for params in params.filter_map(|disk| disk.initialize_params.as_mut()) {
+            bare(&mut params.disk_type);
+        }
+        for accelerator in &mut body.guest_accelerators {
+            bare(&mut accelerator.accelerator_type);
+        }
+        let mut properties = InstanceProperties::new();
+        properties.machine_type = body.machine_type;
+        properties.labels = body.labels;
+        properties.metadata = body.metadata;
+        properties.disks = body.disks;
+        properties.network_interfaces = body.network_interfaces;
+        properties.tags = body.tags;
+        properties.scheduling = body.scheduling;
+        properties.service_accounts = body.service_accounts;
+        properties.shielded_instance_config = body.shielded_instance_config;
+        properties.guest_accelerators = body.guest_accelerators;
+        let named = |name: &String| {
+            let nothing = BulkInsertInstanceResourcePerInstanceProperties::new();
+            (name.clone(), nothing)
+        };
+        BulkInsertInstanceResource::new()
+            .set_count(i64::try_from(names.len()).unwrap_or(i64::MAX))
+            .set_min_count(1)
+            .set_per_instance_properties(names.iter().map(named))
+            .set_instance_properties(properties)
     }
 }
 

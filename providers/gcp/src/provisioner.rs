@@ -155,7 +155,7 @@ impl InstanceProvisioner for GcpProvisioner {
     }
 
     /// With a token one list of instances by name; then `instances.insert`; with a token and several
-    /// zones the same list again; and `zoneOperations.wait` for up to `launch_wait`.
+    /// zones the same list again; and `zoneOperations.wait` for up to `launch_wait`, if that is not zero.
     ///
     /// Errors: `Capacity` and `Quota` at once or from the operation; `Conflict` if the name belongs
     /// to another owner; `TokenConflict`, `TokenSpent`; `Unavailable` without effect if a zone does
@@ -166,9 +166,9 @@ impl InstanceProvisioner for GcpProvisioner {
         single_result(&call, launched.into_iter().map(Ok).collect())
     }
 
-    /// The same lists once for the batch, one insert each, `concurrency` at a time, and lists of the
-    /// instances for up to `launch_wait`. A batch
-    /// can be launched partly; the error then carries the survivors.
+    /// The same lists once for the batch, with a token one insert of the first instance, one `instances.bulkInsert`
+    /// for the others and a list of what it created, and lists of the instances for up to `launch_wait`. A batch can
+    /// be launched partly; the error then carries the survivors.
     ///
     /// Errors: those of a single launch. The worst one is returned.
     async fn launch_instances(

@@ -56,6 +56,8 @@ pub(crate) fn kind_of(code: &str, status: u16, message: &str) -> Kind {
         | "REGION_RESOURCE_POOL_EXHAUSTED"
         | "RESOURCE_POOL_EXHAUSTED"
         | "VM_MIN_COUNT_NOT_REACHED"
+        // A bulk insert that the zone has no capacity for ("Troubleshooting bulk VM creation").
+        | "insufficientCapacity"
         | "stockout"
         | "STOCKOUT" => Kind::Capacity,
         // A spot instance that was preempted before it was created.

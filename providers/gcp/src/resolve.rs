@@ -174,8 +174,8 @@ impl GcpProvisioner {
             |history: &History| Absent::Known(convert::absent_info(at, history).map(Box::new));
         if let Some((operation, recent)) = self.memory.delete(at.number, window) {
             // It existed when the deletion was accepted. Past the window, a read that does not show it
-            // is not from before that.
-            if !recent {
+            // is not from before that; past the window of its launch, it is not from before that either.
+            if !recent || self.memory.is_older_than(at.number, window) {
                 return Ok(info(&History::Deleted(history::DELETED.to_owned())));
             }
             match self.read_outcome(&at.zone, &operation).await? {

@@ -152,6 +152,21 @@ pub trait LaunchCalls: Sync {
         known: &Self::Known,
     ) -> std::result::Result<Self::Accepted, CreateError>;
 
+    /// Sends the creations of several instances, `concurrency` at a time. Returns one result for each name, in the same
+    /// order. A cloud that creates many instances with one call overrides it.
+    async fn create_many(
+        &self,
+        names: &[String],
+        known: &Self::Known,
+        concurrency: usize,
+    ) -> Vec<std::result::Result<Self::Accepted, CreateError>> {
+        let each: Vec<_> = names.iter().map(|name| self.create(name, known)).collect();
+        stream::iter(each)
+            .buffered(concurrency.max(1))
+            .collect()
+            .await
+    }
+
     /// Returns whether the launches of all these instances failed after they were accepted.
     async fn have_failed(&self, ids: &[InstanceId]) -> bool;
 
@@ -387,13 +402,42 @@ pub async fn launch<C: LaunchCalls>(
     let (first, others) = names.split_at(usize::from(context.first_alone).min(names.len()));
     let mut attempts = Vec::with_capacity(names.len());
     for name in first {
-        attempts.push(attempt(calls, context, &known, name).await?);
+        attempts.push(match calls.existing(&known, name) {
+            Some(instance) => existing(name, instance),
+            None => {
+                let created = calls.create(name, &known).await;
+                complete(calls, context, name, created).await?
+            }
+        });
     }
     let mut errors = LaunchOutcome::default();
     let others: Vec<_> = others
         .iter()
-        .map(|name| attempt(calls, context, &known, name))
+        .map(|name| (name, calls.existing(&known, name)))
         .collect();
+    let missing = others.iter().filter(|(_, known)| known.is_none());
+    let missing: Vec<_> = missing.map(|(name, _)| (*name).clone()).collect();
+    let created = match &missing[..] {
+        [] => Vec::new(),
+        missing => {
+            calls
+                .create_many(missing, &known, context.concurrency)
+                .await
+        }
+    };
+    let mut created = created.into_iter();
+    let others = others.into_iter().map(|(name, known)| match known {
+        Some(instance) => Some((name, Ok(instance))),
+        None => created.next().map(|created| (name, Err(created))),
+    });
+    let others: Vec<_> = others.flatten().collect();
+    let others = others.into_iter().map(|(name, result)| async move {
+        match result {
+            Ok(instance) => Ok(existing(name, instance)),
+            Err(created) => complete(calls, context, name, created).await,
+        }
+    });
+    let others: Vec<_> = others.collect();
     let mut others = stream::iter(others).buffered(context.concurrency.max(1));
     while let Some(result) = others.next().await {
         match result {
@@ -411,29 +455,29 @@ pub async fn launch<C: LaunchCalls>(
     context.record(outcome)
 }
 
-/// Uses the instance that a name has, or creates it.
-async fn attempt<C: LaunchCalls>(
+/// Returns the attempt of an instance that existed before.
+fn existing<E, A>(name: &str, instance: E) -> Attempt<E, A> {
+    Attempt::Existing {
+        name: name.to_owned(),
+        instance,
+    }
+}
+
+/// Turns the result of a creation into an attempt: the instance of a taken name is adopted.
+async fn complete<C: LaunchCalls>(
     calls: &C,
     context: &LaunchContext<'_>,
-    known: &C::Known,
     name: &str,
+    created: std::result::Result<C::Accepted, CreateError>,
 ) -> Result<Attempt<C::Existing, C::Accepted>> {
-    let name_owned = name.to_owned();
-    let existing = |instance| Attempt::Existing {
-        name: name_owned.clone(),
-        instance,
-    };
-    if let Some(instance) = calls.existing(known, name) {
-        return Ok(existing(instance));
-    }
-    match (calls.create(name, known).await, context.token) {
+    match (created, context.token) {
         (Ok(creation), _) => Ok(Attempt::Accepted {
             name: name.to_owned(),
             creation,
         }),
         (Err(CreateError::NameTaken(refusal)), Some(token)) => {
             let adopted = adopt_by_name(calls, context, token, name, refusal).await?;
-            Ok(existing(adopted))
+            Ok(existing(name, adopted))
         }
         (Err(CreateError::NameTaken(error) | CreateError::Failed(error)), _) => Err(error),
     }

@@ -93,9 +93,11 @@ impl EmulatedAccount for GcpProject {
         // A launch polls until reads show it, and the sweeps of the kit have a case for each call.
         options.poll_interval = POLL_INTERVAL * 4;
         options.page_size = std::num::NonZeroUsize::new(5).expect("five");
-        if !wait_for_launch {
-            options.launch_wait = Duration::ZERO;
-        }
+        options.launch_wait = if wait_for_launch {
+            Duration::from_secs(5)
+        } else {
+            Duration::ZERO
+        };
         options
     }
 
@@ -176,7 +178,7 @@ impl EmulatedAccount for GcpProject {
         );
         match operation {
             WireOp::Any => Vec::new(),
-            WireOp::Launch => vec![Method::InstancesInsert],
+            WireOp::Launch => vec![Method::InstancesInsert, Method::InstancesBulkInsert],
             WireOp::Terminate => vec![Method::InstancesDelete],
             WireOp::Stop => vec![Method::InstancesStop],
             WireOp::Start => vec![Method::InstancesStart],

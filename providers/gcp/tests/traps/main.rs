@@ -2,6 +2,7 @@
 //! README has the list; [`readme_lists_every_trap`] compares.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests may panic")]
 
+mod bulk;
 #[path = "../emulated/mod.rs"]
 mod emulated;
 mod errors;

@@ -142,16 +142,16 @@ async fn batch_with_an_unknown_part_has_unknown_effect() {
         phase: Phase::After,
     };
     let emulator = harness.emulator();
-    emulator.add_fault(FaultRule::nth(Method::InstancesInsert, 1, Fault::Quota));
-    emulator.add_fault(FaultRule::nth(Method::InstancesInsert, 2, lost));
+    emulator.add_fault(FaultRule::nth(Method::InstancesBulkInsert, 1, lost));
     let mut options = harness.options();
     options.concurrency = NonZeroU32::MIN;
     let launch = GcpHarness::launch_config();
     let gcp = harness.open_with_options(launch, options).await;
     let two = NonZeroU32::new(2).unwrap();
-    let error = gcp.launch_instances(&harness.config(), two).await;
+    let config = config_with_token(&harness, "t-1");
+    let error = gcp.launch_instances(&config, two).await;
     let error = error.unwrap_err();
-    assert_eq!(alive(&harness), 1);
+    assert_eq!((alive(&harness), error.survivors().len()), (2, 1));
     assert_eq!(error.effect(), Effect::Unknown, "{error}");
 }
 
