@@ -45,17 +45,18 @@ pub use two_accounts::{Moment, TwoAccounts, account_of};
 
 use std::time::Duration;
 
-/// Waits until `condition` returns something, and returns that. Checks every half second, for an hour of (paused) time.
+/// Waits until `condition` returns something, and returns that. Checks every tenth of a second, for an hour of (paused) time:
+/// a state between two descriptions of a machine lasts only 200 ms.
 ///
 /// # Panics
 ///
 /// After an hour, with `what`.
 pub async fn advance_until<T>(what: &str, condition: impl AsyncFn() -> Option<T>) -> T {
-    for _ in 0..7200 {
+    for _ in 0..36_000 {
         if let Some(found) = condition().await {
             return found;
         }
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
     panic!("waited an hour for {what}");
 }

@@ -5,8 +5,10 @@ use fleetwright_region::server::{ChangeMethod, Consent, Health, Phase, Power, Se
 
 use crate::{TestRegion, bare_server, flavor, server_admin, server_id};
 
+/// Whether the controllers have acted on the last change, and the monitor has read the machine since. On a slow computer a scan
+/// can take longer than two ticks, and the health is unknown until it ends.
 fn settled(view: &ServerView) -> bool {
-    view.server.observed_generation == view.server.generation
+    view.server.observed_generation == view.server.generation && view.health != Health::Unknown
 }
 
 fn machine(view: &ServerView) -> String {

@@ -1,7 +1,7 @@
 //! Describing machines between two scans, while they are changing.
 //!
-//! Owns when a machine that was launched, started, stopped or terminated is described: after delays that double up to a tick, and all
-//! that are due together. What it finds is applied like the result of a scan. A machine that is not found is left to the scan.
+//! Owns when a machine that was launched, started, stopped or terminated is described: at first after a short delay, then after delays
+//! that double up to a tick, and all that are due together. What it finds is applied like the result of a scan. A machine that is not found is left to the scan.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -68,30 +68,48 @@ struct Followed {
     next: Option<Instant>,
 }
 
+/// The delays between the descriptions of one change.
+#[derive(Clone, Copy, Debug)]
+struct Delays {
+    /// The one before the first description, and the least between two calls.
+    first_look: Duration,
+    /// The next one, which doubles.
+    follow_after: Duration,
+    tick: Duration,
+}
+
+impl Delays {
+    /// Returns the delay before a machine that was described this often is described again, if it is shorter than a tick.
+    fn after(&self, described: u32) -> Option<Duration> {
+        // With a provider that is polled rarely, the first delay is none of its own: it would cost a call and gain nothing.
+        let doublings = if self.first_look < self.follow_after {
+            described.checked_sub(1)
+        } else {
+            Some(described)
+        };
+        let delay = doublings.map_or(self.first_look, |doublings| {
+            self.follow_after.saturating_mul(1 << doublings.min(20))
+        });
+        Some(delay).filter(|delay| *delay < self.tick)
+    }
+}
+
 /// The machines that are changing, by server.
 #[derive(Debug)]
 struct Schedule {
-    first: Duration,
-    tick: Duration,
+    delays: Delays,
     followed: BTreeMap<ServerId, Followed>,
     /// The earliest time of the next call.
     not_before: Instant,
 }
 
 impl Schedule {
-    fn new(first: Duration, tick: Duration) -> Self {
+    fn new(delays: Delays) -> Self {
         Self {
-            first,
-            tick,
+            delays,
             followed: BTreeMap::new(),
             not_before: Instant::now(),
         }
-    }
-
-    /// Returns the delay before a machine that was described this often is described again, if it is shorter than a tick.
-    fn delay(&self, described: u32) -> Option<Duration> {
-        let doubled = self.first.saturating_mul(1 << described.min(20));
-        Some(doubled).filter(|delay| *delay < self.tick)
     }
 
     /// Records a server. A change that is known already keeps its schedule.
@@ -104,7 +122,7 @@ impl Schedule {
         if known.is_some_and(|known| known.change == change) {
             return;
         }
-        let next = self.delay(0).map(|delay| now + delay);
+        let next = self.delays.after(0).map(|delay| now + delay);
         let followed = Followed {
             change,
             described: 0,
@@ -122,7 +140,7 @@ impl Schedule {
     /// Returns the machines of the next call, and schedules the one after it. Those that are due soon are included, so that calls do not
     /// follow each other closely.
     fn take_due(&mut self, now: Instant) -> Vec<(ServerId, InstanceId)> {
-        let soon = now + self.first;
+        let soon = now + self.delays.first_look;
         let mut due = Vec::new();
         for (id, one) in &mut self.followed {
             if one.next.is_none_or(|next| next > soon) {
@@ -130,10 +148,8 @@ impl Schedule {
             }
             due.push((*id, one.change.machine.clone()));
             one.described += 1;
-            let doubled = self.first.saturating_mul(1 << one.described.min(20));
-            one.next = Some(doubled)
-                .filter(|delay| *delay < self.tick)
-                .map(|delay| now + delay);
+            let next = self.delays.after(one.described);
+            one.next = next.map(|delay| now + delay);
         }
         self.not_before = soon;
         due
@@ -143,8 +159,12 @@ impl Schedule {
 impl Monitor {
     /// Describes the machines that are changing, until the future is dropped.
     pub(super) async fn follow_changes(&self) {
-        let first = self.policy.follow_after_with(self.cloud.capabilities());
-        let mut schedule = Schedule::new(first, self.tick());
+        let capabilities = self.cloud.capabilities();
+        let mut schedule = Schedule::new(Delays {
+            first_look: self.policy.first_look_with(capabilities),
+            follow_after: self.policy.follow_after_with(capabilities),
+            tick: self.tick(),
+        });
         let changes = watch_keys(
             "servers",
             || self.all_servers(),

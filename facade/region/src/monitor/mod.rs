@@ -33,9 +33,9 @@
 //!
 //! # Between two scans
 //!
-//! A machine that was launched, started, stopped or terminated is described after a second, and then after delays that double up to a tick,
-//! until it has reached its state: all machines that are changing together, and at most once a second. So a boot is observed when it
-//! happens, and the scan finds what this has missed.
+//! A machine that was launched, started, stopped or terminated is described after a [short delay](Policy::first_look), again after a second, and
+//! then after delays that double up to a tick, until it has reached its state: all machines that are changing together, and at most five
+//! times a second, or once in the provider's poll interval. So a boot is observed when it happens, and the scan finds what this has missed.
 //!
 //! # Clocks
 //!
@@ -122,7 +122,8 @@ use orphan::FirstSeen;
 ///
 /// # Guarantees
 ///
-/// - One list per scan, whatever the number of servers, and at most one batch of descriptions a second in between.
+/// - One list per scan, whatever the number of servers, and at most five batches of descriptions a second in between, or one in the
+///   provider's poll interval.
 /// - A machine that exists after the consistency window is never declared missing. A machine that belongs to a record, or that a
 ///   pending launch may have created, is never terminated.
 /// - Dropping [`run`](Self::run) at any point is as safe as killing the process.

@@ -6,6 +6,9 @@ use fleetwright::Capabilities;
 
 use crate::setting::{InvalidSetting, check_positive};
 
+/// The shortest delay of a description, whatever the policy and the provider say.
+const SHORTEST: Duration = Duration::from_millis(100);
+
 /// How often a monitor scans, and what it does about orphans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -23,8 +26,11 @@ pub struct Policy {
     /// How long machines must be absent to be declared missing, if they are more than [a few](Limit::at_once) or all of the region.
     /// Default: 5 minutes.
     pub confirm_after: Duration,
-    /// How long after a change a machine is described for the first time. The delay doubles up to a tick. The provider's poll interval is
-    /// used if that is longer. Default: 1 second.
+    /// How long after a change a machine is described for the first time, and how often at most machines are described between two scans.
+    /// The provider's poll interval is used if that is longer. Default: 200 milliseconds.
+    pub first_look: Duration,
+    /// How long after that it is described again. The delay doubles up to a tick. The provider's poll interval is used if that is longer.
+    /// Default: 1 second.
     pub follow_after: Duration,
 }
 
@@ -89,6 +95,7 @@ impl Default for Policy {
             orphans: OrphanPolicy::Report,
             limit: Limit::new(5, 10),
             confirm_after: seconds(300),
+            first_look: Duration::from_millis(200),
             follow_after: seconds(1),
         }
     }
@@ -117,12 +124,16 @@ impl Policy {
         Ok(())
     }
 
-    /// Returns the delay before a machine that is changing is described for the first time.
+    /// Returns the delay before a machine that is changing is described for the first time with a provider.
+    pub fn first_look_with(&self, capabilities: &Capabilities) -> Duration {
+        let least = capabilities.poll_interval.max(SHORTEST);
+        self.first_look.max(least)
+    }
+
+    /// Returns the delay between the first two descriptions of a machine that is changing with a provider.
     pub fn follow_after_with(&self, capabilities: &Capabilities) -> Duration {
-        const SHORTEST: Duration = Duration::from_millis(100);
-        self.follow_after
-            .max(capabilities.poll_interval)
-            .max(SHORTEST)
+        let least = capabilities.poll_interval.max(SHORTEST);
+        self.follow_after.max(least)
     }
 
     /// Returns the time between two scans with a provider.
