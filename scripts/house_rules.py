@@ -53,8 +53,9 @@ ARROWS = {
     "region-e2e": ANYTHING,
 }
 
-# Dependencies that must be optional: the examples build no vendor SDK unless a feature enables it.
+# Dependencies that must be optional: the examples and the measurements build no vendor SDK unless a feature enables it.
 OPTIONAL_ARROWS = {
+    "fleetwright-bench": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure"},
     "fleetwright-examples": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure"},
 }
 
