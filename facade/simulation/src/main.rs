@@ -15,6 +15,10 @@ use fleetwright_simulation::{
     world::run,
 };
 
+/// Seeds are run by the thousand, and a run copies many small records.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many scenarios are shrunk and printed: each takes many runs.
 const PRINTED: usize = 3;
 
