@@ -142,6 +142,7 @@ pub fn run(effort: Effort) -> Vec<Row> {
                 median_ns,
                 spread_ns,
                 allocations: Some(call.allocations(&runtime, provisioner)),
+                ..Row::default()
             });
         }
     }

@@ -5,13 +5,21 @@
 //! runs or machines are not comparable; the ratios of one run are.
 //!
 //! Counts of allocations and of calls to a cloud do not depend on the machine, and `tests/counts.rs` asserts them.
+//!
+//! The feature `clouds` adds groups that run against the project's emulators: `overhead`, `economy` and `list`.
+//! It builds the SDKs of the three vendors, which takes minutes.
 #![allow(
     clippy::expect_used,
     reason = "a measurement that cannot be made ends the program"
 )]
 
+#[cfg(feature = "clouds")]
+pub mod clouds;
+pub mod facade;
 pub mod idle;
 pub mod layers;
 pub mod measure;
 pub mod memory;
+pub mod page;
 pub mod report;
+pub mod svg;

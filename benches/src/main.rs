@@ -2,12 +2,15 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::Parser;
+use clap::{Parser, ValueEnum as _};
+#[cfg(feature = "clouds")]
+use fleetwright_bench::clouds;
 use fleetwright_bench::{
-    layers,
+    facade, layers,
     measure::{Effort, Row},
-    memory,
+    memory, page,
     report::{Circumstances, table},
+    svg,
 };
 
 /// Measures what fleetwright costs, side by side, and prints a table.
@@ -23,6 +26,12 @@ struct Arguments {
     /// Also writes the rows to this file as JSON
     #[arg(long)]
     json: Option<PathBuf>,
+    /// Also writes a picture of every operation to this folder
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+    /// Also writes the results into this page, in place of earlier ones of the same groups
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
 }
 
 /// What is measured.
@@ -32,15 +41,31 @@ enum Group {
     Layers,
     /// The memory cloud with fleets of different sizes
     Memory,
+    /// The façade: creates, events, and the way to a running instance
+    Facade,
+    /// Calls through the providers beside the vendors' SDKs
+    #[cfg(feature = "clouds")]
+    Overhead,
+    /// How many calls a fleet that comes and goes needs
+    #[cfg(feature = "clouds")]
+    Economy,
+    /// Lists of large fleets
+    #[cfg(feature = "clouds")]
+    List,
 }
 
 impl Group {
-    const ALL: [Self; 2] = [Self::Layers, Self::Memory];
-
     fn run(self, effort: Effort) -> Vec<Row> {
         match self {
             Self::Layers => layers::run(effort),
             Self::Memory => memory::run(effort),
+            Self::Facade => facade::run(effort),
+            #[cfg(feature = "clouds")]
+            Self::Overhead => clouds::overhead::run(effort),
+            #[cfg(feature = "clouds")]
+            Self::Economy => clouds::economy::run(effort),
+            #[cfg(feature = "clouds")]
+            Self::List => clouds::list::run(effort),
         }
     }
 }
@@ -56,23 +81,38 @@ fn main() -> ExitCode {
         Effort::FULL
     };
     let selected = |group: &Group| arguments.only.is_empty() || arguments.only.contains(group);
-    let groups = Group::ALL.into_iter().filter(selected);
-    let rows: Vec<Row> = groups.flat_map(|group| group.run(effort)).collect();
+    let groups = Group::value_variants().iter().copied().filter(selected);
+    let groups = groups.flat_map(|group| group.run(effort));
+    let rows: Vec<Row> = groups.collect();
     let circumstances = Circumstances::read(arguments.quick);
     println!(
         "{}, {} threads, commit {}",
         circumstances.machine, circumstances.threads, circumstances.commit
     );
     println!("{}", table(&rows));
-    let Some(path) = arguments.json else {
-        return ExitCode::SUCCESS;
-    };
-    let document = serde_json::json!({ "circumstances": circumstances, "rows": rows });
-    match std::fs::write(&path, format!("{document:#}\n")) {
+    match write(&arguments, &circumstances, &rows) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {} cannot be written: {error}", path.display());
+            eprintln!("error: the results cannot be written: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes the files that the arguments name.
+fn write(arguments: &Arguments, at: &Circumstances, rows: &[Row]) -> std::io::Result<()> {
+    if let Some(path) = &arguments.json {
+        let document = serde_json::json!({ "circumstances": at, "rows": rows });
+        std::fs::write(path, format!("{document:#}\n"))?;
+    }
+    if let Some(folder) = &arguments.svg {
+        svg::write(rows, folder)?;
+    }
+    if let Some(path) = &arguments.markdown {
+        let page = std::fs::read_to_string(path).unwrap_or_default();
+        let folder = arguments.svg.as_ref().and_then(|folder| folder.file_name());
+        let folder = folder.map(|name| name.to_string_lossy().into_owned());
+        std::fs::write(path, page::update(&page, rows, at, folder.as_deref()))?;
+    }
+    Ok(())
 }

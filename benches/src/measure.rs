@@ -30,8 +30,20 @@ impl Effort {
     };
 }
 
+/// What a row has besides its time.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Amount {
+    /// A number of things.
+    Count(f64),
+    /// A time in nanoseconds.
+    Nanoseconds(f64),
+    /// A size.
+    Bytes(u64),
+}
+
 /// One line of the table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Row {
     /// What is measured, such as "layers".
     pub group: &'static str,
@@ -39,12 +51,14 @@ pub struct Row {
     pub operation: String,
     /// How it is done.
     pub variant: String,
-    /// The median time of one operation, in nanoseconds.
+    /// The median time of one operation, in nanoseconds. Zero if no time was measured.
     pub median_ns: f64,
     /// The fastest and the slowest round, in nanoseconds.
     pub spread_ns: (f64, f64),
     /// How many allocations one operation makes, if that was counted.
     pub allocations: Option<u64>,
+    /// Further columns by their headings.
+    pub details: Vec<(&'static str, Amount)>,
 }
 
 /// A variant of an operation: its name, and a function that repeats it this many times.
@@ -84,15 +98,24 @@ fn repetitions(time: Duration, run: &mut dyn FnMut(u32)) -> u32 {
     }
 }
 
-fn summarize(mut times: Vec<f64>) -> (f64, (f64, f64)) {
+/// Returns the median, and the fastest and the slowest one.
+pub fn summarize(mut times: Vec<f64>) -> (f64, (f64, f64)) {
     times.sort_by(f64::total_cmp);
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
     let end = |time: Option<&f64>| time.copied().unwrap_or_default();
     (median, (end(times.first()), end(times.last())))
 }
 
-fn nanoseconds(time: Duration) -> f64 {
+/// Returns a time in nanoseconds.
+pub fn nanoseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e9
+}
+
+/// Returns how long this thread has used a processor, in nanoseconds; zero where the system does not say.
+pub fn thread_cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let first = text.split_whitespace().next();
+    first.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
 /// Returns how many allocations `run` makes on this thread.

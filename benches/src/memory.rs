@@ -138,6 +138,7 @@ pub fn run(effort: Effort) -> Vec<Row> {
                 median_ns,
                 spread_ns,
                 allocations: None,
+                ..Row::default()
             });
         }
     }
