@@ -9,7 +9,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpStream, sync::oneshot};
 
 use super::{
-    Delivery, Handler, HttpRequest, HttpResponse, READ_TIMEOUT,
+    Delivery, HEAD_TIMEOUT, Handler, HttpRequest, HttpResponse,
     body::{self, ResponseBody},
 };
 
@@ -47,7 +47,7 @@ async fn serve_connection_to_end(stream: TcpStream, handler: Arc<dyn Handler>) {
     let serve = service::service_fn(move |request| respond(request, Arc::clone(&handler)));
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(READ_TIMEOUT)
+        .header_read_timeout(HEAD_TIMEOUT)
         .serve_connection(TokioIo::new(stream), serve);
     if Pin::new(&mut connection).await.is_err() {
         // End as if the machine had crashed: unsent bytes are lost, and the peer gets a reset.
@@ -92,4 +92,50 @@ async fn respond(
         response = response.header(name, value);
     }
     response.body(body).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::super::ResponseFuture;
+    use super::*;
+
+    struct Greeter;
+
+    impl Handler for Greeter {
+        fn handle(self: Arc<Self>, _: HttpRequest) -> ResponseFuture {
+            Box::pin(async { HttpResponse::new(200, "text/plain", "hello".to_owned()) })
+        }
+    }
+
+    /// Sends a request and reads as far as the end of the greeting.
+    async fn greet(client: &mut TcpStream) -> io::Result<()> {
+        client
+            .write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            .await?;
+        let mut response = Vec::new();
+        while !response.ends_with(b"hello") {
+            if client.read_buf(&mut response).await? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connection_stays_open_longer_than_the_sdks_keep_one_unused() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            serve_connection_to_end(stream, Arc::new(Greeter)).await;
+        });
+        let mut client = TcpStream::connect(address).await.unwrap();
+        greet(&mut client).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(91)).await;
+        greet(&mut client).await.unwrap();
+        tokio::time::sleep(HEAD_TIMEOUT + Duration::from_secs(1)).await;
+        assert!(greet(&mut client).await.is_err(), "it is closed at last");
+    }
 }

@@ -164,5 +164,12 @@ impl Drop for RunningServer {
     }
 }
 
-/// The maximum time a client may take to send the head, or the next part of the body.
+/// The maximum time a client may take to send the next part of the body.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The maximum time from the start of a connection, or from a response, to the end of the next request's head.
+///
+/// It is longer than the 90 seconds for which the HTTP clients of the SDKs keep an unused connection (`pool_idle_timeout` of
+/// aws-smithy-http-client and of reqwest). A connection that the server closes first may break under a request that is being sent,
+/// which the clients must report as an unknown effect.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
