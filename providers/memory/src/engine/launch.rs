@@ -178,15 +178,14 @@ impl World {
             PublicAddress::Assigned => self.public.allocate(),
             PublicAddress::Absent => None,
         };
-        self.last_seq += 1;
-        let seq = self.last_seq;
+        let (seq, id) = self.ids.instance();
         let mut snapshots = self.images.values();
         let snapshot = snapshots.find(|image| image.id == config.image);
         let image_size = snapshot.map_or(DEFAULT_DISK_GB, |image| image.disk_size_gb);
         let groups = placement.security_groups.iter().cloned().collect();
         let record = Record {
             seq,
-            id: self.ids.instance(),
+            id,
             token: config.launch_token.clone(),
             config: fingerprint,
             zone: zone.clone(),
@@ -205,7 +204,8 @@ impl World {
             console: Vec::new(),
             boot_failure: request.boot_failure.clone(),
             transition: 0,
-            versions: VecDeque::from([Version {
+            earlier: VecDeque::new(),
+            latest: Version {
                 since: self.now,
                 state: NativeState::Provisioning,
                 reason: None,
@@ -216,11 +216,10 @@ impl World {
                 tags: Arc::new(config.tags.clone()),
                 instance_type: config.instance_type.clone(),
                 image: config.image.clone(),
-            }]),
+            },
         };
         self.index.change(seq, &[], &record.index_entries());
-        self.by_id.insert(record.id.clone(), seq);
-        self.records.insert(seq, Box::new(record));
+        self.records.insert(seq, record);
         self.usage.instances += 1;
         let late_failures = self.knobs.capabilities.late_failures;
         let duration = if request.boot_failure.is_some() && !late_failures.is_zero() {

@@ -7,7 +7,7 @@
 //!
 //! | module | responsibility |
 //! | --- | --- |
-//! | `record` | one instance and the old versions that a stale read may return |
+//! | `record`, `records` | one instance and the old versions that a stale read may return; all of them by number |
 //! | `launch` | launch, launch tokens, `find_launch` |
 //! | `power` | stop, start, terminate, reboot |
 //! | `change` | tags, type, image |
@@ -26,6 +26,7 @@ mod pool;
 mod power;
 mod read;
 mod record;
+mod records;
 #[cfg(test)]
 mod tests;
 
@@ -43,6 +44,7 @@ use fleetwright_chaos::{Clock, SeededRng};
 pub(crate) use launch::{LaunchOutcome, LaunchRequest};
 pub(crate) use read::Lag;
 pub(crate) use record::{Disk, Record, Version, View};
+use records::Records;
 
 use crate::{config::Knobs, error::NativeError, state::NativeState};
 use index::TagIndex;
@@ -51,7 +53,7 @@ use limits::Usage;
 pub(crate) use pool::AddressPool;
 use pool::IdGenerator;
 
-/// The number of an instance in the order of launch. Never reused.
+/// The number of an instance, which follows from its id. Numbers grow in the order of launch, and are never reused.
 pub(crate) type Seq = u64;
 
 /// The whole state of the account.
@@ -63,14 +65,12 @@ pub(crate) struct World {
     /// Scheduled events by due time, then in the order of scheduling.
     events: BinaryHeap<Reverse<(Duration, u64, Event)>>,
     events_scheduled: u64,
-    last_seq: Seq,
     ids: IdGenerator,
     pub(crate) private: AddressPool,
     pub(crate) public: AddressPool,
-    /// Boxed, so that a look-up reads small nodes and not the records beside the wanted one.
-    pub(crate) records: BTreeMap<Seq, Box<Record>>,
-    /// The key of each record by its id.
-    by_id: HashMap<InstanceId, Seq>,
+    pub(crate) records: Records,
+    /// The reasons of states, which many instances share.
+    reasons: BTreeSet<Arc<str>>,
     index: TagIndex,
     tokens: HashMap<LaunchToken, TokenEntry>,
     usage: Usage,
@@ -123,12 +123,11 @@ impl World {
             now: Duration::ZERO,
             events: BinaryHeap::new(),
             events_scheduled: 0,
-            last_seq: 0,
             ids: IdGenerator::new(seed),
             private: AddressPool::private(),
             public: AddressPool::public(),
-            records: BTreeMap::new(),
-            by_id: HashMap::new(),
+            records: Records::default(),
+            reasons: BTreeSet::new(),
             index: TagIndex::default(),
             tokens: HashMap::new(),
             usage: Usage::default(),
@@ -184,13 +183,13 @@ impl World {
             return;
         };
         let before = record.index_entries();
-        let mut next = record.current().clone();
-        change(&mut next);
-        next.since = now;
-        record.versions.push_back(next);
-        if window.is_zero() {
-            record.prune(now);
-        } else {
+        // No read can see an earlier version if there is no window.
+        if !window.is_zero() {
+            record.keep_current();
+        }
+        change(&mut record.latest);
+        record.latest.since = now;
+        if !window.is_zero() {
             self.schedule(window, Event::Prune(seq));
         }
         self.reindex(seq, &before);
@@ -225,7 +224,6 @@ impl World {
     fn purge(&mut self, seq: Seq) {
         if let Some(record) = self.records.get(&seq) {
             let before = record.index_entries();
-            self.by_id.remove(&record.id.clone());
             self.records.remove(&seq);
             self.reindex(seq, &before);
         }
@@ -277,7 +275,20 @@ impl World {
 
     /// Returns the record of an instance without counting it.
     pub(crate) fn record(&self, id: &InstanceId) -> Option<&Record> {
-        self.records.get(self.by_id.get(id)?).map(Box::as_ref)
+        self.records.get(&self.ids.number_of(id)?)
+    }
+
+    /// Returns a text that records share. Only the first ones are kept, because a fault can bring any text.
+    fn shared_reason(&mut self, reason: &str) -> Arc<str> {
+        const KEPT: usize = 64;
+        if let Some(known) = self.reasons.get(reason) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = reason.into();
+        if self.reasons.len() < KEPT {
+            self.reasons.insert(Arc::clone(&new));
+        }
+        new
     }
 
     /// Makes a zone unreachable, or reachable again.

@@ -10,12 +10,20 @@ use std::{
 
 use fleetwright::{ImageId, InstanceId, MacAddress};
 
-/// Generates ids: scrambled numbers of a counter, so they are unique and follow from the seed.
+use super::Seq;
+
+/// Generates ids: scrambled numbers of a counter, so they are unique and follow from the seed. The number of an id can be computed, so
+/// that an instance is found without an index of ids.
 #[derive(Debug)]
 pub(super) struct IdGenerator {
     seed: u64,
     generated: u64,
 }
+
+/// The factors of the finalizer of SplitMix64.
+const FACTORS: (u64, u64) = (0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb);
+/// Their inverses: factor times inverse is 1.
+const INVERSES: (u64, u64) = (0x96de_1b17_3f11_9089, 0x3196_42b2_d24d_8ec3);
 
 impl IdGenerator {
     pub(super) const fn new(seed: u64) -> Self {
@@ -26,20 +34,43 @@ impl IdGenerator {
     /// SplitMix64), so the scrambled forms never repeat.
     fn next(&mut self) -> (u64, u64) {
         self.generated += 1;
-        let mut bits = self
-            .generated
-            .wrapping_add(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let mut bits = self.generated.wrapping_add(self.offset());
+        bits = (bits ^ (bits >> 30)).wrapping_mul(FACTORS.0);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(FACTORS.1);
         (self.generated, bits ^ (bits >> 31))
+    }
+
+    /// Returns the number with this scrambled form.
+    fn unscrambled(&self, mut bits: u64) -> u64 {
+        bits = (bits ^ (bits >> 31) ^ (bits >> 62)).wrapping_mul(INVERSES.1);
+        bits = (bits ^ (bits >> 27) ^ (bits >> 54)).wrapping_mul(INVERSES.0);
+        bits = bits ^ (bits >> 30) ^ (bits >> 60);
+        bits.wrapping_sub(self.offset())
+    }
+
+    const fn offset(&self) -> u64 {
+        self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
     #[expect(
         clippy::expect_used,
         reason = "the text contains only hexadecimal digits"
     )]
-    pub(super) fn instance(&mut self) -> InstanceId {
-        InstanceId::new(format!("i-{:016x}", self.next().1)).expect("a valid id")
+    pub(super) fn instance(&mut self) -> (Seq, InstanceId) {
+        let (number, scrambled) = self.next();
+        let id = InstanceId::new(format!("i-{scrambled:016x}")).expect("a valid id");
+        (number, id)
+    }
+
+    /// Returns the number that an instance with this id has. `None` if no instance can have it. What else has a number is no instance.
+    pub(super) fn number_of(&self, id: &InstanceId) -> Option<Seq> {
+        let digits = id.as_str().strip_prefix("i-")?;
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if digits.len() != 16 || !digits.bytes().all(is_digit) {
+            return None;
+        }
+        let scrambled = u64::from_str_radix(digits, 16).ok()?;
+        Some(self.unscrambled(scrambled))
     }
 
     #[expect(
@@ -130,11 +161,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn number_of_an_id_is_found_again() {
+        for seed in [0, 1, 7, u64::MAX] {
+            let mut generator = IdGenerator::new(seed);
+            for _ in 0..1000 {
+                generator.disk();
+                let (number, id) = generator.instance();
+                assert_eq!(generator.number_of(&id), Some(number));
+            }
+            for strange in ["i-", "i-0123456789abcde", "i-0123456789ABCDEF", "i-+123456789abcdef", "vm-1"] {
+                assert_eq!(generator.number_of(&InstanceId::new(strange).unwrap()), None);
+            }
+        }
+    }
+
+    #[test]
     fn ids_are_unique_and_follow_from_the_seed() {
         let mut generator = IdGenerator::new(3);
         let mut ids = BTreeSet::new();
         for _ in 0..10_000 {
-            assert!(ids.insert(generator.instance().as_str().to_owned()));
+            assert!(ids.insert(generator.instance().1.as_str().to_owned()));
         }
         assert_eq!(
             IdGenerator::new(3).instance(),
@@ -145,7 +191,7 @@ mod tests {
             IdGenerator::new(4).instance()
         );
         assert_eq!(
-            IdGenerator::new(0).instance().as_str(),
+            IdGenerator::new(0).instance().1.as_str(),
             "i-5692161d100b05e5"
         );
         assert!(generator.image().as_str().starts_with("img-"));

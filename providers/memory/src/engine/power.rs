@@ -118,9 +118,10 @@ impl World {
 
     /// Sets state and reason of an instance.
     fn set_state(&mut self, seq: Seq, state: NativeState, reason: &str) {
+        let reason = self.shared_reason(reason);
         self.revise(seq, |version| {
             version.state = state;
-            version.reason = Some(reason.into());
+            version.reason = Some(reason);
         });
     }
 
@@ -178,9 +179,10 @@ impl World {
         if let Some(address) = public_ip {
             self.public.release(address);
         }
+        let reason = self.shared_reason(reason);
         self.revise(seq, |version| {
             version.state = NativeState::Deleted;
-            version.reason = Some(reason.into());
+            version.reason = Some(reason);
             (version.mac, version.private_ip, version.public_ip) = (None, None, None);
         });
         self.usage.instances -= 1;

@@ -40,8 +40,10 @@ pub(crate) struct Record {
     pub(crate) boot_failure: Option<String>,
     /// The number of the current transition. Events of earlier ones are ignored.
     pub(crate) transition: u64,
-    /// The versions that a read may return, oldest first; the last one is current. Never empty.
-    pub(crate) versions: VecDeque<Version>,
+    /// The current version.
+    pub(crate) latest: Version,
+    /// The earlier versions that a read may return, oldest first.
+    pub(crate) earlier: VecDeque<Version>,
 }
 
 /// A root disk.
@@ -87,19 +89,19 @@ pub(crate) struct View {
 
 impl Record {
     /// Returns the current version.
-    #[expect(
-        clippy::expect_used,
-        reason = "a record starts with one version, and pruning keeps the last"
-    )]
-    pub(crate) fn current(&self) -> &Version {
-        self.versions.back().expect("a record has a version")
+    pub(crate) const fn current(&self) -> &Version {
+        &self.latest
+    }
+
+    /// Keeps a copy of the current version before it is changed.
+    pub(super) fn keep_current(&mut self) {
+        self.earlier.push_back(self.latest.clone());
     }
 
     /// Returns the version as of `read_time`, or `None` before the launch.
     pub(crate) fn version_at(&self, read_time: Option<Duration>) -> Option<&Version> {
         let read_time = read_time?;
-        self.versions
-            .iter()
+        self.versions()
             .rev()
             .find(|version| version.since <= read_time)
     }
@@ -107,12 +109,17 @@ impl Record {
     /// Drops the versions that ended by `oldest`, the earliest time that a read can see.
     pub(super) fn prune(&mut self, oldest: Duration) {
         while self
-            .versions
-            .get(1)
+            .versions()
+            .nth(1)
             .is_some_and(|next| next.since <= oldest)
         {
-            self.versions.pop_front();
+            self.earlier.pop_front();
         }
+    }
+
+    /// Returns the versions that a read may return, oldest first.
+    pub(super) fn versions(&self) -> impl DoubleEndedIterator<Item = &Version> {
+        self.earlier.iter().chain(std::iter::once(&self.latest))
     }
 
     /// Returns the index entries of every version that a read may return.
@@ -129,7 +136,7 @@ impl Record {
             };
             (existence, Arc::clone(&version.tags))
         };
-        self.versions.iter().map(entry).collect()
+        self.versions().map(entry).collect()
     }
 
     /// Returns the view of the record as of `version`.
