@@ -64,7 +64,7 @@ fn find_kind_problems(
             damaged,
             next,
             ..
-        } = read::page_within(connection, &query.plan(schema)?)?;
+        } = read::page_of_texts(connection, &query.plan(schema)?)?;
         problems.extend(
             damaged
                 .iter()

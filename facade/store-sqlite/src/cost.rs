@@ -29,6 +29,7 @@ use tokio::sync::watch;
 
 use crate::{
     SqliteOptions,
+    cache::Cache,
     checkpoint::Log,
     queue::{Queue, WriteRequest},
     read,
@@ -66,6 +67,10 @@ fn put(number: usize) -> Transaction {
     Transaction::new().put(id(number), value)
 }
 
+fn prepared(number: usize) -> Prepared {
+    Prepared::new(&put(number), &schema()).unwrap()
+}
+
 /// The writing connection of an open database, without the queue.
 struct Database {
     connection: Connection,
@@ -96,7 +101,8 @@ impl Database {
         let schema = schema();
         let prepared = Prepared::new(transaction, &schema).unwrap();
         let head = read::history(&self.connection).unwrap().head;
-        write::execute(&self.connection, &prepared, head).unwrap();
+        let revision = write::execute(&self.connection, &schema, &prepared, head).unwrap();
+        write::set_revision(&self.connection, revision).unwrap();
     }
 
     /// Returns the number of virtual machine steps that `work` takes.
@@ -118,7 +124,7 @@ impl Database {
     /// Returns the number of records on a page of five.
     fn page(&self, query: &Query) -> usize {
         let plan = query.clone().limit(5).plan(&schema()).unwrap();
-        read::page_within(&self.connection, &plan)
+        read::page_of_texts(&self.connection, &plan)
             .unwrap()
             .records
             .len()
@@ -158,7 +164,7 @@ fn costs(database: &Database, number: usize) -> Vec<(&'static str, usize)> {
         (
             "read",
             database.steps(|database| {
-                let record = read::record(&database.connection, &id(5)).unwrap();
+                let record = read::record(&database.connection, &Cache::new(0), &id(5)).unwrap();
                 assert!(record.is_some());
             }),
         ),
@@ -251,6 +257,7 @@ async fn many_writers_share_a_commit() {
     opened.writer.commit_hook(Some(count)).unwrap();
     let queue = Arc::new(Queue::new(Writer {
         connection: opened.writer,
+        cache: Arc::new(Cache::new(0)),
         schema: Arc::new(schema()),
         keep_commits: 1000,
         head: watch::Sender::new(Revision::ZERO),
@@ -258,7 +265,7 @@ async fn many_writers_share_a_commit() {
         log: Log::new(&path, Duration::ZERO),
         _lock: Arc::new(opened.lock),
     }));
-    let writers = (0..WRITERS).map(|number| queue.push(WriteRequest::Commit(put(number))));
+    let writers = (0..WRITERS).map(|number| queue.push(WriteRequest::Commit(prepared(number))));
     let mut writers = Box::pin(join_all(writers));
     {
         let _blocked_writer = queue.writer();

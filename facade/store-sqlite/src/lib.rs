@@ -4,6 +4,7 @@
 //!
 //! [`SqliteStore::open`] opens a file, [`SqliteOptions`] has the settings.
 
+mod cache;
 mod check;
 mod checkpoint;
 mod connection;

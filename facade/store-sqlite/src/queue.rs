@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use fleetwright_store::{Result, Revision, StoreError, Transaction};
+use fleetwright_store::{Prepared, Result, Revision, StoreError};
 use tokio::{runtime::Handle, sync::oneshot};
 
 use crate::{error::unavailable, writer::Writer};
@@ -50,7 +50,7 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) enum WriteRequest {
     /// A transaction.
-    Commit(Transaction),
+    Commit(Prepared),
     /// Forget the changes up to a revision.
     Compact(Revision),
 }

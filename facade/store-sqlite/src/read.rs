@@ -8,13 +8,14 @@
 //! Nothing here writes. The functions also run on the writing connection, inside its transaction.
 
 use fleetwright_store::{
-    Batch, Change, Commit, Damaged, History, Interest, Key, Kind, Page, Plan, Range, Record,
-    RecordId, Result, Revision,
+    Batch, Change, Commit, Damaged, History, Interest, Json, Key, Kind, Page, Plan, Range, Record,
+    RecordId, Result, Revision, StoreError,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::Value;
 
 use crate::{
+    cache::Cache,
     error::{corrupt, store_error},
     sql,
 };
@@ -43,28 +44,48 @@ pub(crate) fn history(connection: &Connection) -> Result<History> {
 /// # Errors
 ///
 /// `Corrupt` if its value is not JSON.
-pub(crate) fn record(connection: &Connection, id: &RecordId) -> Result<Option<Record>> {
-    let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+pub(crate) fn record(
+    connection: &Connection,
+    cache: &Cache,
+    id: &RecordId,
+) -> Result<Option<Record>> {
+    let read = |row: &Row<'_>| {
+        let revision = row.get(0)?;
+        Ok((revision, stored_value(row, 1, cache, id, revision)?))
+    };
     let keys = params![id.kind.as_str(), id.key.as_str()];
     let statement = connection.prepare_cached(sql::RECORD);
-    let found: Option<(i64, String)> = statement
+    let found: Option<(i64, StoredValue)> = statement
         .and_then(|mut statement| statement.query_row(keys, read).optional())
         .map_err(|error| store_error(&format!("{id} cannot be read"), error))?;
-    let Some((revision, json)) = found else {
+    let Some((revision, value)) = found else {
         return Ok(None);
     };
-    Ok(Some(parse(id.clone(), as_revision(revision)?, &json)?))
+    let (bytes, is_new) = (value.bytes(), value.is_new());
+    let record = value.parse(id.clone(), as_revision(revision)?)?;
+    if is_new {
+        cache.keep(id, record.revision, &record.value, bytes);
+    }
+    Ok(Some(record))
 }
 
 /// Reads a page in a transaction of its own, so that the records and the revision belong together.
-pub(crate) fn page(connection: &mut Connection, plan: &Plan) -> Result<Page> {
-    snapshot(connection, |connection| page_within(connection, plan))
+pub(crate) fn page(connection: &mut Connection, cache: &Cache, plan: &Plan) -> Result<Page> {
+    snapshot(connection, |connection| {
+        page_within(connection, cache, plan)
+    })
 }
 
-/// Reads a page inside an existing transaction.
-pub(crate) fn page_within(connection: &Connection, plan: &Plan) -> Result<Page> {
+/// Reads a page inside an existing transaction, with the text of every value.
+pub(crate) fn page_of_texts(connection: &Connection, plan: &Plan) -> Result<Page> {
+    page_within(connection, &Cache::new(0), plan)
+}
+
+/// Reads a page inside an existing transaction. Its values are not kept in the cache, because a list of everything would replace
+/// what is there.
+fn page_within(connection: &Connection, cache: &Cache, plan: &Plan) -> Result<Page> {
     let revision = history(connection)?.head;
-    let mut rows = rows_of(connection, plan)
+    let mut rows = rows_of(connection, cache, plan)
         .map_err(|error| store_error(&format!("a page of {} cannot be read", plan.kind), error))?;
     let more = rows.len() > plan.limit;
     rows.truncate(plan.limit);
@@ -77,7 +98,7 @@ pub(crate) fn page_within(connection: &Connection, plan: &Plan) -> Result<Page> 
     let mut last = None;
     for row in rows {
         let key = as_key(row.key)?;
-        match parse(plan.id(&key), as_revision(row.revision)?, &row.json) {
+        match row.value.parse(plan.id(&key), as_revision(row.revision)?) {
             Ok(record) => page.records.push(record),
             Err(damaged) => page.damaged.push(damaged),
         }
@@ -93,19 +114,25 @@ struct PageRow {
     entry: Option<Vec<u8>>,
     key: String,
     revision: i64,
-    json: String,
+    value: StoredValue,
 }
 
 /// Reads one row more than fits into the page, to detect whether there are more.
-fn rows_of(connection: &Connection, plan: &Plan) -> rusqlite::Result<Vec<PageRow>> {
+fn rows_of(connection: &Connection, cache: &Cache, plan: &Plan) -> rusqlite::Result<Vec<PageRow>> {
     let limit = i64::try_from(plan.limit.saturating_add(1)).unwrap_or(i64::MAX);
     let kind = plan.kind.as_str();
     let read = |row: &Row<'_>| {
+        let key: String = row.get(1)?;
+        let revision = row.get(2)?;
+        let value = match Key::new(&key) {
+            Ok(valid) => stored_value(row, 3, cache, &plan.id(&valid), revision)?,
+            Err(_) => StoredValue::Text(row.get(3)?),
+        };
         Ok(PageRow {
             entry: row.get(0)?,
-            key: row.get(1)?,
-            revision: row.get(2)?,
-            json: row.get(3)?,
+            key,
+            revision,
+            value,
         })
     };
     match &plan.range {
@@ -150,6 +177,7 @@ pub(crate) fn prefix_end(prefix: &[u8]) -> Vec<u8> {
 /// of them is of interest. If `through` is the start, there were no commits.
 pub(crate) fn changes(
     connection: &mut Connection,
+    cache: &Cache,
     after: Revision,
     interest: &Interest,
 ) -> Result<Batch> {
@@ -157,14 +185,14 @@ pub(crate) fn changes(
         let history = history(connection)?;
         history.can_watch_from(after)?;
         let through = Revision(after.0.saturating_add(BATCH)).min(history.head);
-        let (rows, through) = change_rows(connection, after, through)?;
+        let (rows, through) = change_rows(connection, cache, after, through)?;
         let mut commits: Vec<Commit> = Vec::new();
         for row in rows {
             if !interest.includes(&row.id.kind) {
                 continue;
             }
             let revision = row.revision;
-            let change = row.change()?;
+            let change = row.change(cache)?;
             match commits
                 .last_mut()
                 .filter(|commit| commit.revision == revision)
@@ -186,21 +214,25 @@ struct ChangeRow {
     id: RecordId,
     deleted: bool,
     record_revision: Revision,
-    json: String,
+    value: StoredValue,
 }
 
 impl ChangeRow {
     /// Validates the names and numbers of a row. The value is parsed only if it is of interest.
-    fn parse((revision, kind, key, deleted, record_revision, json): RawChange) -> Result<Self> {
+    fn read(row: &Row<'_>, cache: &Cache) -> Result<Self> {
+        let raw = raw_change(row).map_err(log_error)?;
+        let (revision, kind, key, deleted, record_revision) = raw;
+        let id = RecordId {
+            kind: as_kind(kind)?,
+            key: as_key(key)?,
+        };
+        let value = stored_value(row, 5, cache, &id, record_revision).map_err(log_error)?;
         Ok(Self {
             revision: as_revision(revision)?,
-            id: RecordId {
-                kind: as_kind(kind)?,
-                key: as_key(key)?,
-            },
+            id,
             deleted,
             record_revision: as_revision(record_revision)?,
-            json,
+            value,
         })
     }
 
@@ -209,10 +241,18 @@ impl ChangeRow {
     /// # Errors
     ///
     /// `Corrupt` if the value is not JSON. A watch cannot skip it: that would be a gap.
-    fn change(self) -> Result<Change> {
-        let location = format!("the change log at revision {}", self.revision);
-        let record = parse(self.id, self.record_revision, &self.json)
-            .map_err(|damaged| corrupt(format!("{location}: {}", damaged.reason)))?;
+    fn change(self, cache: &Cache) -> Result<Change> {
+        let (bytes, is_new) = (self.value.bytes(), self.value.is_new());
+        let damaged = |damaged: Damaged| {
+            let location = format!("the change log at revision {}", self.revision);
+            corrupt(format!("{location}: {}", damaged.reason))
+        };
+        let parsed = self.value.parse(self.id, self.record_revision);
+        let record = parsed.map_err(damaged)?;
+        // Other watches read the same, and the record probably still has this value.
+        if is_new && !self.deleted {
+            cache.keep(&record.id, record.revision, &record.value, bytes);
+        }
         Ok(if self.deleted {
             Change::Deleted(record)
         } else {
@@ -225,29 +265,33 @@ impl ChangeRow {
 /// are complete: the requested one, or the one where the bytes of a batch end.
 fn change_rows(
     connection: &Connection,
+    cache: &Cache,
     after: Revision,
     through: Revision,
 ) -> Result<(Vec<ChangeRow>, Revision)> {
-    let failed = |error| store_error("the change log cannot be read", error);
-    let mut statement = connection.prepare_cached(sql::CHANGES).map_err(failed)?;
+    let mut statement = connection.prepare_cached(sql::CHANGES).map_err(log_error)?;
     let range = [as_number(after), as_number(through)];
-    let mut found = statement.query(range).map_err(failed)?;
+    let mut found = statement.query(range).map_err(log_error)?;
     let mut rows: Vec<ChangeRow> = Vec::new();
     let mut bytes = 0;
-    while let Some(row) = found.next().map_err(failed)? {
-        let row = ChangeRow::parse(raw_change(row).map_err(failed)?)?;
+    while let Some(row) = found.next().map_err(log_error)? {
+        let row = ChangeRow::read(row, cache)?;
         let last = rows.last().map(|row| row.revision);
         if bytes > BATCH_BYTES && last != Some(row.revision) {
             return Ok((rows, last.unwrap_or(after)));
         }
-        bytes += row.json.len();
+        bytes += row.value.bytes();
         rows.push(row);
     }
     Ok((rows, through))
 }
 
-/// The columns of [`sql::CHANGES`].
-type RawChange = (i64, String, String, bool, i64, String);
+fn log_error(error: rusqlite::Error) -> StoreError {
+    store_error("the change log cannot be read", error)
+}
+
+/// The columns of [`sql::CHANGES`] before the value.
+type RawChange = (i64, String, String, bool, i64);
 
 fn raw_change(row: &Row<'_>) -> rusqlite::Result<RawChange> {
     Ok((
@@ -256,7 +300,6 @@ fn raw_change(row: &Row<'_>) -> rusqlite::Result<RawChange> {
         row.get(2)?,
         row.get(3)?,
         row.get(4)?,
-        row.get(5)?,
     ))
 }
 
@@ -273,18 +316,58 @@ fn snapshot<T>(
     result
 }
 
-/// Parses the value of a record.
-fn parse(id: RecordId, revision: Revision, json: &str) -> Result<Record, Damaged> {
-    match serde_json::from_str::<Value>(json) {
-        Ok(value) => Ok(Record {
+/// The value of a row: from the cache with the bytes that it had as text, or the text.
+enum StoredValue {
+    Known(Json, usize),
+    Text(String),
+}
+
+/// Returns the value of a row. The text is read only if the cache does not have the value of this revision.
+fn stored_value(
+    row: &Row<'_>,
+    column: usize,
+    cache: &Cache,
+    id: &RecordId,
+    revision: i64,
+) -> rusqlite::Result<StoredValue> {
+    let revision = u64::try_from(revision).map(Revision);
+    let known = revision.ok().and_then(|revision| cache.find(id, revision));
+    Ok(match known {
+        Some((value, bytes)) => StoredValue::Known(value, bytes),
+        None => StoredValue::Text(row.get(column)?),
+    })
+}
+
+impl StoredValue {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Known(_, bytes) => *bytes,
+            Self::Text(json) => json.len(),
+        }
+    }
+
+    /// Whether the cache does not have it.
+    fn is_new(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+
+    /// Returns the record with this value.
+    fn parse(self, id: RecordId, revision: Revision) -> Result<Record, Damaged> {
+        let value = match self {
+            Self::Known(value, _) => value,
+            Self::Text(json) => match serde_json::from_str::<Value>(&json) {
+                Ok(value) => value.into(),
+                Err(error) => {
+                    let reason = format!("the value is not JSON: {error}");
+                    return Err(Damaged::new(id, revision, reason));
+                }
+            },
+        };
+        Ok(Record {
             id,
             revision,
-            value: value.into(),
-        }),
-        Err(error) => {
-            let reason = format!("the value is not JSON: {error}");
-            Err(Damaged::new(id, revision, reason))
-        }
+            value,
+        })
     }
 }
 

@@ -152,7 +152,7 @@ fn index_all(connection: &Connection, schema: &Schema, kind: &Kind) -> Result<()
     // A kind that was removed and added again has no entries.
     let mut query = Query::all(kind.clone()).limit(REINDEX_PAGE);
     loop {
-        let page = read::page_within(connection, &query.plan(schema)?)?;
+        let page = read::page_of_texts(connection, &query.plan(schema)?)?;
         // A damaged record can be found only by its key.
         for record in &page.records {
             index_one(connection, schema, record)?;
@@ -200,6 +200,6 @@ fn find_holder(
         entry.value.0.clone(),
     );
     let plan: Plan = query.limit(1).plan(schema)?;
-    let page = read::page_within(connection, &plan)?;
+    let page = read::page_of_texts(connection, &plan)?;
     Ok(page.records.first().map(|holder| holder.id.key.to_string()))
 }

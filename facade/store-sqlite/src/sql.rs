@@ -6,7 +6,7 @@
 
 /// The newest revision, and the one up to which changes are forgotten.
 pub(crate) const META: &str = "SELECT revision, compacted FROM meta WHERE id = 1";
-/// Raises the newest revision, once per transaction.
+/// Raises the newest revision, once per group of transactions.
 pub(crate) const SET_REVISION: &str = "UPDATE meta SET revision = ?1 WHERE id = 1";
 /// Sets the revision up to which changes are forgotten.
 pub(crate) const SET_COMPACTED: &str = "UPDATE meta SET compacted = ?1 WHERE id = 1";
@@ -30,10 +30,13 @@ pub(crate) const HOLDERS: &str = "SELECT key FROM entries WHERE kind = ?1 AND na
 /// Adds an index entry.
 pub(crate) const PUT_ENTRY: &str =
     "INSERT INTO entries (kind, name, entry, key, is_unique) VALUES (?1, ?2, ?3, ?4, ?5)";
-/// Deletes the index entries of a record. It names the index, because the planner would use the
-/// primary key and read the whole kind.
-pub(crate) const DELETE_ENTRIES: &str =
-    "DELETE FROM entries INDEXED BY entries_of_record WHERE kind = ?1 AND key = ?2";
+/// The index entries of a record. It names the index, because the planner would use the primary key
+/// and read the whole kind.
+pub(crate) const ENTRIES: &str =
+    "SELECT name, entry FROM entries INDEXED BY entries_of_record WHERE kind = ?1 AND key = ?2";
+/// Deletes an index entry.
+pub(crate) const DELETE_ENTRY: &str =
+    "DELETE FROM entries WHERE kind = ?1 AND name = ?2 AND entry = ?3 AND key = ?4";
 
 /// A page of all records of a kind, in the order of keys.
 pub(crate) const PAGE_BY_KEY: &str = "SELECT NULL, key, revision, value FROM records WHERE kind = ?1 AND key > ?2 \
@@ -67,7 +70,8 @@ pub(crate) const ALL: &[&str] = &[
     DELETE_RECORD,
     HOLDERS,
     PUT_ENTRY,
-    DELETE_ENTRIES,
+    ENTRIES,
+    DELETE_ENTRY,
     PAGE_BY_KEY,
     PAGE_BY_ENTRY,
     PUT_CHANGE,

@@ -27,7 +27,9 @@ use fleetwright_store::{
 use tokio::sync::{Mutex, watch};
 
 use crate::{
-    SqliteOptions, check,
+    SqliteOptions,
+    cache::{self, Cache},
+    check,
     checkpoint::Log,
     location,
     queue::{Queue, WriteRequest},
@@ -64,6 +66,7 @@ struct Shared {
     options: SqliteOptions,
     queue: Arc<Queue>,
     readers: Arc<Readers>,
+    cache: Arc<Cache>,
     /// The newest revision that this handle knows, for waiting watches.
     head: watch::Sender<Revision>,
     /// Its holder polls for commits of other handles, for all watches of this handle.
@@ -107,8 +110,10 @@ impl SqliteStore {
         .await?;
         let head = watch::Sender::new(history.head);
         let lock = Arc::new(opened.lock);
+        let cache = Arc::new(Cache::new(cache::BYTES));
         let writer = Writer {
             connection: opened.writer,
+            cache: Arc::clone(&cache),
             schema: Arc::clone(&schema),
             keep_commits: options.keep_commits,
             head: head.clone(),
@@ -119,6 +124,7 @@ impl SqliteStore {
         let shared = Shared {
             readers: Arc::new(Readers::new(path.clone(), options, lock)),
             queue: Arc::new(Queue::new(writer)),
+            cache,
             poller: Mutex::new(()),
             path,
             schema,
@@ -148,21 +154,23 @@ impl Store for SqliteStore {
 
     async fn get(&self, id: &RecordId) -> Result<Option<Record>> {
         self.schema().indexes(&id.kind)?;
-        let id = id.clone();
-        let read = move |connection: &mut rusqlite::Connection| read::record(connection, &id);
+        let (id, cache) = (id.clone(), Arc::clone(&self.shared.cache));
+        let read =
+            move |connection: &mut rusqlite::Connection| read::record(connection, &cache, &id);
         self.shared.readers.read(read).await
     }
 
     async fn list(&self, query: &Query) -> Result<Page> {
         let plan = query.plan(self.schema())?;
-        let read = move |connection: &mut rusqlite::Connection| read::page(connection, &plan);
+        let cache = Arc::clone(&self.shared.cache);
+        let read =
+            move |connection: &mut rusqlite::Connection| read::page(connection, &cache, &plan);
         self.shared.readers.read(read).await
     }
 
     async fn commit(&self, transaction: &Transaction) -> Result<Revision> {
-        // An invalid transaction is refused before it is queued.
-        Prepared::new(transaction, self.schema())?;
-        let request = WriteRequest::Commit(transaction.clone());
+        // On the caller's thread: an invalid transaction is refused before it is queued, and the writer only writes.
+        let request = WriteRequest::Commit(Prepared::new(transaction, self.schema())?);
         self.shared.queue.push(request).await
     }
 
@@ -232,9 +240,9 @@ impl Source for SqliteSource {
         loop {
             // Subscribe before reading, so that a commit in between wakes the watch.
             let mut head = self.shared.head.subscribe();
-            let interest = self.interest.clone();
+            let (interest, cache) = (self.interest.clone(), Arc::clone(&self.shared.cache));
             let read = move |connection: &mut rusqlite::Connection| {
-                read::changes(connection, after, &interest)
+                read::changes(connection, &cache, after, &interest)
             };
             let batch = self.shared.readers.read(read).await?;
             if batch.through > after {

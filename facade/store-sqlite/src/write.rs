@@ -1,12 +1,15 @@
 //! Executes one transaction inside the caller's SQLite transaction.
 //!
-//! Owns the statements of a transaction and their order: evaluate, delete the old index entries of
-//! all written records, write records, entries and changes in the order of the writes, and raise
-//! the revision. It never begins, commits or rolls back; the [`writer`](crate::writer) does. If a
+//! Owns the statements of a transaction and their order: evaluate, delete the index entries that the written records lose, write
+//! records, new entries and changes in the order of the writes. An entry that a record keeps is not written. It never begins,
+//! commits or rolls back, and the revision of the store is set by the [`writer`](crate::writer), once for a group. If a
 //! statement fails, the caller must roll back, because some of the writes may have been executed.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use fleetwright_store::{
-    Entry, Holds, IndexName, Key, Kind, Prepared, PreparedWrite, RecordId, Result, Revision, View,
+    Entry, Holds, IndexName, Key, Kind, Prepared, PreparedWrite, RecordId, Result, Revision,
+    Schema, View,
 };
 use rusqlite::{Connection, OptionalExtension as _, Params, Row, params};
 use serde_json::Value;
@@ -24,32 +27,75 @@ use crate::{
 /// `Conflict` before anything was written. Any other error requires a rollback.
 pub(crate) fn execute(
     connection: &Connection,
-    prepared: &Prepared<'_>,
+    schema: &Schema,
+    prepared: &Prepared,
     head: Revision,
 ) -> Result<Revision> {
-    prepared.evaluate(&mut ConnectionView { connection })?;
+    let mut view = ConnectionView {
+        connection,
+        revisions: BTreeMap::new(),
+    };
+    prepared.evaluate(&mut view)?;
     let revision = head.next();
     // Old values are released first, because another write may claim them.
+    let mut kept = Vec::new();
     for write in prepared.writes() {
-        let id = write.id;
-        run(
-            connection,
-            sql::DELETE_ENTRIES,
-            params![id.kind.as_str(), id.key.as_str()],
-        )?;
+        let is_indexed = !schema.indexes(&write.id.kind)?.is_empty();
+        let has_entries = is_indexed && view.revision(&write.id)?.is_some();
+        kept.push(if has_entries {
+            release_entries(connection, write)?
+        } else {
+            BTreeSet::new()
+        });
     }
     let mut position = 0;
-    for write in prepared.writes() {
+    for (write, kept) in prepared.writes().iter().zip(&kept) {
         let position_in_log = LogPosition { revision, position };
-        if write_one(connection, write, position_in_log)? {
+        if write_one(connection, write, kept, position_in_log)? {
             position += 1;
         }
     }
-    if position == 0 {
-        return Ok(head);
-    }
+    Ok(if position == 0 { head } else { revision })
+}
+
+/// Sets the newest revision. Once for a group of transactions.
+pub(crate) fn set_revision(connection: &Connection, revision: Revision) -> Result<()> {
     run(connection, sql::SET_REVISION, [as_number(revision)])?;
-    Ok(revision)
+    Ok(())
+}
+
+/// An index entry as pair of index name and encoded value.
+type EntryRow = (String, Vec<u8>);
+
+/// Deletes the index entries of a record that its new value does not have, and returns the others.
+fn release_entries(connection: &Connection, write: &PreparedWrite) -> Result<BTreeSet<EntryRow>> {
+    let (kind, key) = (write.id.kind.as_str(), write.id.key.as_str());
+    let wanted = write.put.as_ref().map_or(&[][..], |put| &put.entries);
+    let is_wanted = |(index, bytes): &EntryRow| {
+        let mut wanted = wanted.iter();
+        wanted.any(|entry| entry.index.as_str() == index && entry.bytes == *bytes)
+    };
+    let stored = entries_of(connection, &write.id)?;
+    let (kept, lost): (BTreeSet<_>, BTreeSet<_>) = stored.into_iter().partition(is_wanted);
+    for (index, bytes) in lost {
+        run(
+            connection,
+            sql::DELETE_ENTRY,
+            params![kind, index, bytes, key],
+        )?;
+    }
+    Ok(kept)
+}
+
+/// Returns the stored index entries of a record.
+fn entries_of(connection: &Connection, id: &RecordId) -> Result<Vec<EntryRow>> {
+    let read = || -> rusqlite::Result<Vec<EntryRow>> {
+        let mut statement = connection.prepare_cached(sql::ENTRIES)?;
+        let keys = params![id.kind.as_str(), id.key.as_str()];
+        let rows = statement.query_map(keys, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect()
+    };
+    read().map_err(|error| store_error("an index cannot be read", error))
 }
 
 /// Forgets the changes up to a revision, and records it, so that a watch from before is refused
@@ -60,8 +106,12 @@ pub(crate) fn forget(connection: &Connection, through: Revision) -> Result<()> {
     Ok(())
 }
 
-/// Adds the index entries of a record. Its old entries must have been deleted.
-pub(crate) fn add_entries(connection: &Connection, id: &RecordId, entries: &[Entry]) -> Result<()> {
+/// Adds the index entries of a record. It must not have them yet.
+pub(crate) fn add_entries<'e>(
+    connection: &Connection,
+    id: &RecordId,
+    entries: impl IntoIterator<Item = &'e Entry>,
+) -> Result<()> {
     for entry in entries {
         let is_unique = entry.holds == Holds::One;
         let (kind, index, key) = (id.kind.as_str(), entry.index.as_str(), id.key.as_str());
@@ -86,7 +136,8 @@ struct LogPosition {
 /// exist has none and adds nothing to the log.
 fn write_one(
     connection: &Connection,
-    write: &PreparedWrite<'_>,
+    write: &PreparedWrite,
+    kept: &BTreeSet<EntryRow>,
     position_in_log: LogPosition,
 ) -> Result<bool> {
     let (kind, key) = (write.id.kind.as_str(), write.id.key.as_str());
@@ -97,7 +148,12 @@ fn write_one(
             sql::PUT_RECORD,
             params![kind, key, now, put.json],
         )?;
-        add_entries(connection, write.id, &put.entries)?;
+        let is_new = |entry: &&Entry| {
+            let is_same =
+                |(index, bytes): &EntryRow| *index == entry.index.as_str() && *bytes == entry.bytes;
+            !kept.iter().any(is_same)
+        };
+        add_entries(connection, &write.id, put.entries.iter().filter(is_new))?;
         let change = params![
             now,
             position_in_log.position,
@@ -143,15 +199,22 @@ fn readable(json: String) -> String {
 /// transaction, so earlier transactions of the same group are included.
 struct ConnectionView<'c> {
     connection: &'c Connection,
+    /// What was read already. Nothing is written during the evaluation.
+    revisions: BTreeMap<RecordId, Option<Revision>>,
 }
 
 impl View for ConnectionView<'_> {
     fn revision(&mut self, id: &RecordId) -> Result<Option<Revision>> {
+        if let Some(known) = self.revisions.get(id) {
+            return Ok(*known);
+        }
         let keys = [id.kind.as_str(), id.key.as_str()];
         let found = find(self.connection, sql::RECORD_REVISION, keys, |row| {
             row.get(0)
         })?;
-        found.map(as_revision).transpose()
+        let found = found.map(as_revision).transpose()?;
+        self.revisions.insert(id.clone(), found);
+        Ok(found)
     }
 
     fn find_two_holders(

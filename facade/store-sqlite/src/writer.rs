@@ -12,11 +12,12 @@
 
 use std::sync::Arc;
 
-use fleetwright_store::{History, Prepared, Result, Revision, Schema, StoreError};
+use fleetwright_store::{History, Result, Revision, Schema, StoreError};
 use rusqlite::Connection;
 use tokio::sync::watch;
 
 use crate::{
+    cache::Cache,
     checkpoint::Log,
     error::{is_full, store_error, unknown},
     lock::Lock,
@@ -28,6 +29,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) connection: Connection,
+    /// Gets the values that were committed.
+    pub(crate) cache: Arc<Cache>,
     pub(crate) schema: Arc<Schema>,
     pub(crate) keep_commits: u64,
     /// The newest revision, for waiting watches.
@@ -66,7 +69,11 @@ impl Writer {
         match self.attempt(&group) {
             Attempt::Committed(results) => {
                 self.log.limit(&self.connection);
-                group.into_iter().zip(results).collect()
+                let written: Vec<_> = group.into_iter().zip(results).collect();
+                for (job, result) in &written {
+                    self.keep_values(&job.request, result);
+                }
+                written
             }
             Attempt::FailedByOne(_) if group.len() > 1 => {
                 let each = group.into_iter().flat_map(|job| self.write(vec![job]));
@@ -119,6 +126,9 @@ impl Writer {
             }
             results.push(result);
         }
+        if head != before.head {
+            write::set_revision(&self.connection, head)?;
+        }
         let oldest_kept = Revision(head.0.saturating_sub(self.keep_commits));
         if oldest_kept > before.compacted {
             self.forget(oldest_kept)?;
@@ -133,13 +143,25 @@ impl Writer {
     /// Executes one write of a group, on top of the revision `head`.
     fn execute(&self, request: &WriteRequest, head: Revision) -> Result<Revision> {
         match request {
-            WriteRequest::Commit(transaction) => {
-                let prepared = Prepared::new(transaction, &self.schema)?;
-                write::execute(&self.connection, &prepared, head)
+            WriteRequest::Commit(prepared) => {
+                write::execute(&self.connection, &self.schema, prepared, head)
             }
             WriteRequest::Compact(through) => {
                 self.forget((*through).min(head))?;
                 Ok(head)
+            }
+        }
+    }
+
+    /// Keeps the values of a committed write for the next reads.
+    fn keep_values(&self, request: &WriteRequest, result: &Result<Revision>) {
+        let (WriteRequest::Commit(prepared), Ok(revision)) = (request, result) else {
+            return;
+        };
+        for write in prepared.writes() {
+            if let Some(put) = &write.put {
+                let bytes = put.json.len();
+                self.cache.keep(&write.id, *revision, &put.value, bytes);
             }
         }
     }

@@ -140,7 +140,10 @@ async fn damaged_record_does_not_affect_others() {
     for (key, name) in [("a", "1"), ("b", "2"), ("c", "3")] {
         put(&store, key, name).await;
     }
+    // A handle that has read or written the value knows it.
+    drop(store);
     folder.tamper("UPDATE records SET value = '{\"name\":' WHERE key = 'b'");
+    let store = folder.open().await;
     let page = store.list(&things()).await.unwrap();
     assert_eq!(keys(&store, &things()).await, ["a", "c"]);
     assert_eq!(page.damaged.len(), 1);
@@ -164,7 +167,9 @@ async fn damaged_record_does_not_affect_others() {
     put(&store, "d", "2").await;
     assert_eq!(store.check().await.unwrap(), [""; 0]);
 
+    drop(store);
     folder.tamper("UPDATE records SET value = 'x' WHERE key = 'c'");
+    let store = folder.open().await;
     store
         .commit(&Transaction::new().remove(id("c"), Revision(3)))
         .await
@@ -210,7 +215,9 @@ async fn unreadable_log_is_reported_to_watches() {
     let folder = TestFolder::new();
     let store = folder.open().await;
     put(&store, "a", "n").await;
+    drop(store);
     folder.tamper("UPDATE changes SET value = 'x'");
+    let store = folder.open().await;
     let mut watch = store
         .watch(Revision::ZERO, fleetwright_store::Interest::all())
         .await
@@ -220,6 +227,28 @@ async fn unreadable_log_is_reported_to_watches() {
         error.to_string().contains("the change log at revision 1"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn value_that_another_handle_wrote_is_read() {
+    let folder = TestFolder::new();
+    let (ours, other) = (folder.open().await, folder.open().await);
+    let name = async |store: &SqliteStore| {
+        let found = store.get(&id("a")).await.unwrap();
+        found.map(|record| record.value["name"].clone())
+    };
+    for round in 0..3 {
+        let (first, second) = (format!("first-{round}"), format!("second-{round}"));
+        put(&ours, "a", &first).await;
+        assert_eq!(name(&other).await, Some(json!(first)));
+        put(&other, "a", &second).await;
+        assert_eq!(name(&ours).await, Some(json!(second)));
+        let page = ours.list(&things()).await.unwrap();
+        assert_eq!(page.records[0].value["name"], json!(second));
+        let delete = Transaction::new().delete(id("a"));
+        other.commit(&delete).await.unwrap();
+        assert_eq!(name(&ours).await, None);
+    }
 }
 
 #[tokio::test]

@@ -31,7 +31,8 @@ pub trait View {
     ) -> Result<Vec<Key>>;
 }
 
-/// A valid transaction, with everything that can be computed without the store's state.
+/// A valid transaction, with everything that can be computed without the store's state. It shares the transaction's names and
+/// values, so it can be sent to the thread that writes.
 ///
 /// ```
 /// use fleetwright_store::{Check, IndexName, Key, Kind, Prepared, RecordId, Result, Revision, Schema, Transaction, View};
@@ -63,39 +64,39 @@ pub trait View {
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Prepared<'t> {
-    checks: Vec<(&'t Check, Vec<u8>)>,
-    writes: Vec<PreparedWrite<'t>>,
+pub struct Prepared {
+    checks: Vec<(Check, Vec<u8>)>,
+    writes: Vec<PreparedWrite>,
 }
 
 /// One write of a [`Prepared`] transaction.
 #[derive(Debug)]
-pub struct PreparedWrite<'t> {
+pub struct PreparedWrite {
     /// The record.
-    pub id: &'t RecordId,
+    pub id: RecordId,
     /// The new value, or `None` for a delete.
-    pub put: Option<PreparedPut<'t>>,
+    pub put: Option<PreparedPut>,
 }
 
 /// The new value of a record.
 #[derive(Debug)]
-pub struct PreparedPut<'t> {
+pub struct PreparedPut {
     /// The value.
-    pub value: &'t Json,
+    pub value: Json,
     /// The value as JSON text.
     pub json: String,
     /// Its entries in the indexes of its kind.
     pub entries: Vec<Entry>,
 }
 
-impl<'t> Prepared<'t> {
+impl Prepared {
     /// Validates everything that does not depend on the stored state.
     ///
     /// # Errors
     ///
     /// The transaction is invalid: unknown kinds or indexes, limits exceeded, or contradicting
     /// writes.
-    pub fn new(transaction: &'t Transaction, schema: &Schema) -> Result<Self, Invalid> {
+    pub fn new(transaction: &Transaction, schema: &Schema) -> Result<Self, Invalid> {
         let Transaction { checks, writes } = transaction;
         for (what, count) in [("checks", checks.len()), ("writes", writes.len())] {
             if count > MAX_OPERATIONS {
@@ -115,7 +116,7 @@ impl<'t> Prepared<'t> {
     }
 
     /// Returns the writes to apply after [`evaluate`](Self::evaluate) succeeded.
-    pub fn writes(&self) -> &[PreparedWrite<'t>] {
+    pub fn writes(&self) -> &[PreparedWrite] {
         &self.writes
     }
 
@@ -128,13 +129,13 @@ impl<'t> Prepared<'t> {
     pub fn evaluate(&self, view: &mut impl View) -> Result<()> {
         for (position, (check, prefix)) in self.checks.iter().enumerate() {
             if let Some(found) = find_obstacle(check, prefix, view)? {
-                let (part, check) = (Part::Check(position), (*check).clone());
+                let (part, check) = (Part::Check(position), check.clone());
                 return Err(Conflict { part, check, found }.into());
             }
         }
         for (position, write) in self.writes.iter().enumerate() {
             for entry in write.unique_entries() {
-                self.require_unclaimed(position, write.id, entry, view)?;
+                self.require_unclaimed(position, &write.id, entry, view)?;
             }
         }
         Ok(())
@@ -150,8 +151,7 @@ impl<'t> Prepared<'t> {
     ) -> Result<()> {
         // A record that the same transaction writes releases its old values.
         let releases = |key: &Key| {
-            let written =
-                |write: &PreparedWrite<'_>| write.id.kind == id.kind && write.id.key == *key;
+            let written = |write: &PreparedWrite| write.id.kind == id.kind && write.id.key == *key;
             self.writes.iter().any(written)
         };
         let holders = view.find_two_holders(&id.kind, &entry.index, &entry.bytes)?;
@@ -183,7 +183,7 @@ impl<'t> Prepared<'t> {
     fn check_records_differ(&self) -> Result<(), Invalid> {
         let mut positions = BTreeMap::new();
         for (position, write) in self.writes.iter().enumerate() {
-            if let Some(before) = positions.insert(write.id, position) {
+            if let Some(before) = positions.insert(&write.id, position) {
                 return Err(Invalid::new(format!(
                     "writes {before} and {position} both change {}",
                     write.id
@@ -211,7 +211,7 @@ impl<'t> Prepared<'t> {
     }
 }
 
-impl PreparedWrite<'_> {
+impl PreparedWrite {
     /// Returns the entries in unique indexes.
     fn unique_entries(&self) -> impl Iterator<Item = &Entry> {
         let entries = self.put.iter().flat_map(|put| &put.entries);
@@ -220,10 +220,10 @@ impl PreparedWrite<'_> {
 }
 
 /// Prepares every item. An error names the part and its position.
-fn prepare_all<'t, T, U>(
-    items: &'t [T],
+fn prepare_all<T, U>(
+    items: &[T],
     part: fn(usize) -> Part,
-    prepare: impl Fn(&'t T) -> Result<U, Invalid>,
+    prepare: impl Fn(&T) -> Result<U, Invalid>,
 ) -> Result<Vec<U>, Invalid> {
     let each = items
         .iter()
@@ -233,7 +233,7 @@ fn prepare_all<'t, T, U>(
 }
 
 /// Checks the kind and the index, and encodes the claimed value.
-fn prepare_check<'t>(check: &'t Check, schema: &Schema) -> Result<(&'t Check, Vec<u8>), Invalid> {
+fn prepare_check(check: &Check, schema: &Schema) -> Result<(Check, Vec<u8>), Invalid> {
     let prefix = match check {
         Check::Absent(id) | Check::Exists(id) | Check::At(id, _) => {
             schema.indexes(&id.kind)?;
@@ -241,16 +241,16 @@ fn prepare_check<'t>(check: &'t Check, schema: &Schema) -> Result<(&'t Check, Ve
         }
         Check::Unclaimed(claim) => schema.prefix(&claim.kind, &claim.index, &claim.value)?,
     };
-    Ok((check, prefix))
+    Ok((check.clone(), prefix))
 }
 
 /// Checks the kind and the limits, and computes the JSON text and the index entries.
-fn prepare_write<'t>(write: &'t Write, schema: &Schema) -> Result<PreparedWrite<'t>, Invalid> {
+fn prepare_write(write: &Write, schema: &Schema) -> Result<PreparedWrite, Invalid> {
     let id = write.id();
     schema.indexes(&id.kind)?;
     let put = match write {
         Write::Put(_, value) => Some(PreparedPut {
-            value,
+            value: value.clone(),
             json: limits::to_json(value).map_err(|invalid| invalid.within(id))?,
             entries: schema
                 .entries(&id.kind, value)
@@ -258,6 +258,7 @@ fn prepare_write<'t>(write: &'t Write, schema: &Schema) -> Result<PreparedWrite<
         }),
         Write::Delete(_) => None,
     };
+    let id = id.clone();
     Ok(PreparedWrite { id, put })
 }
 

@@ -60,15 +60,15 @@ impl State {
     }
 
     /// Applies evaluated writes. Returns their revision, or the current one if they have no effect.
-    pub(super) fn apply(&mut self, writes: &[PreparedWrite<'_>]) -> Result<Revision> {
+    pub(super) fn apply(&mut self, writes: &[PreparedWrite]) -> Result<Revision> {
         self.check_capacity(writes)?;
         let revision = self.history.head.next();
         // Old values are released first, because another write may claim them.
-        let before: Vec<_> = writes.iter().map(|write| self.take(write.id)).collect();
+        let before: Vec<_> = writes.iter().map(|write| self.take(&write.id)).collect();
         let mut changes = Vec::new();
         for (write, before) in writes.iter().zip(before) {
             match (&write.put, before) {
-                (Some(put), _) => changes.push(self.insert(write.id, put, revision)),
+                (Some(put), _) => changes.push(self.insert(&write.id, put, revision)),
                 (None, Some(deleted)) => {
                     changes.push(Change::Deleted(deleted.as_record(write.id.clone())));
                 }
@@ -144,7 +144,7 @@ impl State {
     }
 
     /// Checks the capacity. A transaction that does not grow the store always fits.
-    fn check_capacity(&self, writes: &[PreparedWrite<'_>]) -> Result<()> {
+    fn check_capacity(&self, writes: &[PreparedWrite]) -> Result<()> {
         let Some(capacity) = self.options.capacity else {
             return Ok(());
         };
@@ -153,7 +153,7 @@ impl State {
             .filter_map(|write| write.put.as_ref())
             .map(|put| put.json.len())
             .sum();
-        let freed = writes.iter().filter_map(|write| self.stored(write.id));
+        let freed = writes.iter().filter_map(|write| self.stored(&write.id));
         let less: usize = freed.map(|stored| stored.bytes).sum();
         if more > less && self.bytes - less + more > capacity {
             return Err(StoreError::Full {
@@ -181,7 +181,7 @@ impl State {
     }
 
     /// Adds a record and its index entries, and returns the change for the log.
-    fn insert(&mut self, id: &RecordId, put: &PreparedPut<'_>, revision: Revision) -> Change {
+    fn insert(&mut self, id: &RecordId, put: &PreparedPut, revision: Revision) -> Change {
         let mut entries = Vec::new();
         for entry in &put.entries {
             let index = (id.kind.clone(), entry.index.clone());
