@@ -141,11 +141,9 @@ impl Instances {
         let mut transaction = Transaction::new();
         transaction.checks = checks;
         let allocation = self.allocation(instance).await?;
-        let organization = instance.organization;
         let created = self.table.create(transaction, key, instance)?;
         let created = self.add_entry(created, principal, Verb::Create, instance)?;
-        let build = || async { Ok(self.ledger.charge(created.clone(), &allocation).await?) };
-        self.ledger.commit(organization, build).await
+        Ok(self.ledger.commit_charge(created, &allocation).await?)
     }
 
     /// `Ok(())` means retry.

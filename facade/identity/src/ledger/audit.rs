@@ -50,7 +50,7 @@ impl Ledger {
     ///
     /// An account or allocation cannot be read, or the accounts change too often.
     pub async fn audit(&self, organization: OrganizationId) -> Result<Audit, LedgerError> {
-        let _guard = self.queue(organization).lock().await;
+        let _guard = self.queue(organization).turn().await;
         Ok(self.scan(organization).await?.audit)
     }
 
@@ -70,7 +70,7 @@ impl Ledger {
         let (verb, resource) = (Verb::Update, Resource::Allocations);
         let scope = Scope::Organization(organization);
         principal.authorize(verb, resource, &scope)?;
-        let _guard = self.queue(organization).lock().await;
+        let _guard = self.queue(organization).turn().await;
         let mut repaired = Vec::new();
         for _ in 0..MAX_RACES {
             let LedgerScan {

@@ -108,6 +108,18 @@ impl Ledger {
         })
     }
 
+    /// Adds the charge of a record that has no allocation, which the transaction checks. Only the accounts are read.
+    pub(super) async fn charge_new(
+        &self,
+        transaction: Transaction,
+        allocation: &Allocation,
+    ) -> Result<Transaction, LedgerError> {
+        self.kinds.check_amounts(&allocation.amounts)?;
+        let key = key_for(&allocation.pays_for)?;
+        let allocation = allocation.with_amounts(&allocation.amounts);
+        self.add(transaction, &key, None, Some(&allocation)).await
+    }
+
     async fn add(
         &self,
         transaction: Transaction,

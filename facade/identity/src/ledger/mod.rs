@@ -6,6 +6,7 @@
 mod audit;
 mod charge;
 mod error;
+mod join;
 mod quota;
 
 use std::{future::Future, sync::Arc};
@@ -15,11 +16,11 @@ use fleetwright_store::{
     Transaction, Write,
 };
 use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex;
 
 pub use audit::{Audit, Difference};
 pub use charge::Recharge;
 pub use error::{Exceeded, LedgerError};
+use join::Queue;
 pub use quota::{Quota, QuotaLine};
 
 use crate::{
@@ -118,15 +119,15 @@ impl Document for Allocation {
 /// # Caveats
 ///
 /// Charges of one organization are serialized, because each commit checks the revision of the
-/// organization's account. [`commit`](Self::commit) queues the callers of one process in order. Across
-/// processes, the loser of a race reads again.
+/// organization's account. [`commit`](Self::commit) queues the callers of one process in order, and
+/// [`commit_charge`](Self::commit_charge) commits those that wait together. Across processes, the loser of a race reads again.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     store: Arc<dyn Store>,
     kinds: Arc<QuotaKinds>,
     accounts: Table<AccountRecord>,
     allocations: Table<Allocation>,
-    queues: Arc<[Mutex<()>]>,
+    queues: Arc<[Arc<Queue>]>,
     tenancy: Option<Tenancy>,
 }
 
@@ -142,7 +143,7 @@ impl Ledger {
             allocations: Table::new(Arc::clone(&store))?,
             store,
             kinds,
-            queues: (0..QUEUES).map(|_| Mutex::new(())).collect(),
+            queues: (0..QUEUES).map(|_| Arc::default()).collect(),
             tenancy: None,
         })
     }
@@ -163,13 +164,28 @@ impl Ledger {
     ///
     /// `build` is called for each attempt and must read its input again. `organization` is the one whose
     /// accounts it charges. Other callers of the organization in this process wait until the commit ends,
-    /// so `build` must not call `commit`, `audit` or `repair`.
+    /// so `build` must not call `commit`, `commit_charge`, `audit` or `repair`.
     ///
     /// # Errors
     ///
     /// `build` failed, the store failed, a conflict concerns the caller's own records, or too many races
     /// were lost.
     pub async fn commit<F, R, E>(
+        &self,
+        organization: OrganizationId,
+        build: F,
+    ) -> Result<Revision, E>
+    where
+        F: FnMut() -> R,
+        R: Future<Output = Result<Transaction, E>>,
+        E: From<LedgerError>,
+    {
+        let _guard = self.queue(organization).turn().await;
+        self.commit_in_turn(organization, build).await
+    }
+
+    /// Like [`commit`](Self::commit), for a caller whose turn it is.
+    async fn commit_in_turn<F, R, E>(
         &self,
         organization: OrganizationId,
         mut build: F,
@@ -179,7 +195,6 @@ impl Ledger {
         R: Future<Output = Result<Transaction, E>>,
         E: From<LedgerError>,
     {
-        let _guard = self.queue(organization).lock().await;
         for _ in 0..MAX_RACES {
             let transaction = build().await?;
             match self.store.commit(&transaction).await {
@@ -211,7 +226,7 @@ impl Ledger {
         Ok(found.map(|found| found.value))
     }
 
-    fn queue(&self, organization: OrganizationId) -> &Mutex<()> {
+    fn queue(&self, organization: OrganizationId) -> &Arc<Queue> {
         // Derived from the id alone, so that a simulation is reproducible. The remainder is a valid index.
         &self.queues[(organization.as_uuid().as_u128() % QUEUES as u128) as usize]
     }
