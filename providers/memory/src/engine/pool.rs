@@ -169,8 +169,17 @@ mod tests {
                 let (number, id) = generator.instance();
                 assert_eq!(generator.number_of(&id), Some(number));
             }
-            for strange in ["i-", "i-0123456789abcde", "i-0123456789ABCDEF", "i-+123456789abcdef", "vm-1"] {
-                assert_eq!(generator.number_of(&InstanceId::new(strange).unwrap()), None);
+            for strange in [
+                "i-",
+                "i-0123456789abcde",
+                "i-0123456789ABCDEF",
+                "i-+123456789abcdef",
+                "vm-1",
+            ] {
+                assert_eq!(
+                    generator.number_of(&InstanceId::new(strange).unwrap()),
+                    None
+                );
             }
         }
     }
