@@ -1,11 +1,12 @@
-//! Carrying out a step: at most one call of the region, then one write of the instance if its status changed.
+//! Carrying out a step: at most one call of the region, then one write of the instance if its status changed. A new server and the
+//! status that names it are written in one transaction.
 //!
 //! Every call of the region checks, in its transaction, that the instance's record is still at the revision that was read. So no
 //! server is created for an instance that is gone, and the server of a later instance with the same id is never deleted on behalf of
 //! an earlier one.
 
 use fleetwright_region::server::{
-    Consent, Field, NewServer, OWNER_INDEX, Server, ServerError, ServerView,
+    Consent, EnsuredServer, Field, NewServer, OWNER_INDEX, Server, ServerError, ServerView,
 };
 use fleetwright_runtime::Action;
 use fleetwright_store::{
@@ -58,8 +59,21 @@ impl Controller {
         );
         new.intent = desired.intent;
         new.guards = self.guards(&read);
-        match self.servers.ensure(&self.service, &new).await {
-            Ok(view) => self.show(read, Some(&view.server), None).await,
+        // The status with the new server is written in the transaction that creates it.
+        let shown = |server: &Server| {
+            let shown = self.shown(&read, Some(server), None);
+            match &shown.instance {
+                Some(instance) => self.instances.replace(Transaction::new(), &read, instance),
+                None => Ok(Transaction::new()),
+            }
+        };
+        match self.servers.ensure_with(&self.service, &new, shown).await {
+            Ok(EnsuredServer::Created(view)) => {
+                let shown = self.shown(&read, Some(&view.server), None);
+                self.report_shown(&read.value, &shown);
+                Ok(shown.next)
+            }
+            Ok(EnsuredServer::Existing(view)) => self.show(read, Some(&view.server), None).await,
             Err(error) => self.report_failure(read, None, error).await,
         }
     }
@@ -200,6 +214,19 @@ impl Controller {
         server: Option<&Server>,
         obstacle: Option<&Obstacle>,
     ) -> Outcome {
+        let shown = self.shown(&read, server, obstacle);
+        if let Some(instance) = &shown.instance {
+            let transaction = self
+                .instances
+                .replace(Transaction::new(), &read, instance)?;
+            self.store.commit(&transaction).await?;
+            self.report_shown(&read.value, &shown);
+        }
+        Ok(shown.next)
+    }
+
+    /// Returns an instance with its present status and the events that led to it.
+    fn shown(&self, read: &Read, server: Option<&Server>, obstacle: Option<&Obstacle>) -> Shown {
         let now = self.clock.now();
         let plan = server.map(|server| self.servers.plan(server, &read.value.desired_state().spec));
         // There is no plan in a region that this process does not know.
@@ -219,21 +246,27 @@ impl Controller {
             }
             Some(_) | None => Action::AwaitChange,
         };
-        if status == read.value.status {
-            return Ok(next);
-        }
-        let mut instance = read.value.clone();
-        for (kind, message) in events_between(&instance.status, &status) {
+        let changed = status != read.value.status;
+        let instance = changed.then(|| {
+            let mut instance = read.value.clone();
+            for (kind, message) in events_between(&instance.status, &status) {
+                instance.note(now, self.service.actor(), kind, message);
+            }
+            instance.status = status;
+            instance
+        });
+        Shown { next, instance }
+    }
+
+    /// Logs and counts a status that was written.
+    fn report_shown(&self, before: &Instance, shown: &Shown) {
+        let Some(after) = &shown.instance else {
+            return;
+        };
+        for (kind, message) in events_between(&before.status, &after.status) {
             tracing::info!(?kind, %message, "recorded an event");
-            instance.note(now, self.service.actor(), kind, message);
         }
-        self.count(&read.value, &status);
-        instance.status = status;
-        let transaction = self
-            .instances
-            .replace(Transaction::new(), &read, &instance)?;
-        self.store.commit(&transaction).await?;
-        Ok(next)
+        self.count(before, &after.status);
     }
 
     /// Counts the conditions that a new status adds.
@@ -260,6 +293,14 @@ impl Controller {
             histogram!("fleetwright_compute_apply_seconds").record(self.seconds_since(requested));
         }
     }
+}
+
+/// What a reconcile shows of an instance.
+struct Shown {
+    /// When to reconcile again.
+    next: Action,
+    /// The instance with its new status, if the status changed.
+    instance: Option<Instance>,
 }
 
 /// Whether an instance is charged for more than its spec, and its machine has the spec now. By the server's record, which is written after

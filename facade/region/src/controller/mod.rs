@@ -49,7 +49,8 @@
 //! stopped     --done-->            stopped
 //! ```
 //!
-//! In every stage the controller may also wait.
+//! In every stage the controller may also wait. If an observation shows that the desired state is reached, the monitor writes `done` with
+//! it, in one transaction.
 //!
 //! # After a crash
 //!
@@ -66,6 +67,7 @@
 //! again.
 
 mod act;
+mod conclude;
 mod dates;
 mod decide;
 mod in_place;
@@ -97,6 +99,7 @@ use crate::{
     server::{REGION_INDEX, Server, ServerId},
 };
 
+pub(crate) use conclude::conclude;
 pub use decide::{Facts, decide};
 pub use policy::ControllerPolicy;
 pub use stage::Stage;

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     account::{AccountError, AccountState},
+    controller::conclude,
     server::{Drift, REGION_INDEX, Server},
 };
 
@@ -230,6 +231,7 @@ impl Monitor {
                 let changed = false;
                 return Ok(Some(Written { drift, changed }));
             }
+            conclude(&mut server, self.cloud.capabilities(), context.now);
             let transaction = self.servers.replace(Transaction::new(), &read, &server)?;
             match self.store.commit(&transaction).await {
                 Ok(_) => {

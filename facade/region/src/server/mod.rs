@@ -38,7 +38,9 @@ pub use machine::{
     UnconfirmedLaunch,
 };
 pub use record::{EVENTS_KEPT, Intent, Power, Retry, Server};
-pub use request::{Consent, DesiredState, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer};
+pub use request::{
+    Consent, DesiredState, EnsuredServer, MAX_SECURITY_GROUPS, MAX_USER_DATA_BYTES, NewServer,
+};
 pub(crate) use schema::add_to_schema;
 pub use schema::{MACHINE_INDEX, OWNER_INDEX, PROJECT_INDEX, REGION_INDEX};
 pub use service::Servers;

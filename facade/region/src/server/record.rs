@@ -10,6 +10,9 @@
 //! | [`Monitor`](crate::monitor::Monitor) | `observed`, `booted`, `drift` |
 //! | all three, each at the end | `events` |
 //!
+//! An observation that shows that the desired state is reached is written together with the controller's
+//! [`Done`](crate::controller::Step::Done), by the controller's own function, in the monitor's transaction.
+//!
 //! A writer reads the record, changes its own fields and replaces the revision that it read. On a conflict it reads again.
 
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@ use fleetwright_identity::{OrganizationId, ProjectId};
 use fleetwright_store::Check;
 use serde::{Deserialize, Serialize};
 
-use super::{Intent, Owner, Power, ServerId, ServerSpec};
+use super::{Intent, Owner, Power, ServerId, ServerSpec, ServerView};
 use crate::ids::RegionId;
 
 /// How many bytes of user data a server may have, whatever its cloud allows: 32 KiB. A record contains user data up to three times, as
@@ -93,4 +93,13 @@ pub enum Consent {
     KeepEverything,
     /// The root disk and the addresses.
     Destroy,
+}
+
+/// The result of [`Servers::ensure_with`](super::Servers::ensure_with).
+#[derive(Clone, Debug)]
+pub enum EnsuredServer {
+    /// It was created, together with what the caller added.
+    Created(ServerView),
+    /// It existed.
+    Existing(ServerView),
 }

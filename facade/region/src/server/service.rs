@@ -15,8 +15,8 @@ use fleetwright_store::{
 };
 
 use super::{
-    Consent, DependencyChecker, EventKind, NewServer, OWNER_INDEX, Owner, Plan, Power, Server,
-    ServerError, ServerId, ServerPlacement, ServerSpec, ServerView, Writer,
+    Consent, DependencyChecker, EnsuredServer, EventKind, NewServer, OWNER_INDEX, Owner, Plan,
+    Power, Server, ServerError, ServerId, ServerPlacement, ServerSpec, ServerView, Writer,
     create::{
         KeyPair, check_boot_data, check_changed_boot_data, check_opened, check_size, new_record,
     },
@@ -108,6 +108,39 @@ impl Servers {
         principal: &Principal,
         new: &NewServer,
     ) -> Result<ServerView, ServerError> {
+        let ensured = self.ensure_with(principal, new, |_| Ok(Transaction::new()));
+        match ensured.await? {
+            EnsuredServer::Created(view) | EnsuredServer::Existing(view) => Ok(view),
+        }
+    }
+
+    /// Like [`ensure`](Self::ensure), and commits what `also` returns for the new server in the transaction that creates it: the owner's
+    /// own record of it. For an existing server nothing is committed.
+    ///
+    /// ```
+    /// use fleetwright_region::server::EnsuredServer;
+    /// use fleetwright_store::Transaction;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use fleetwright_facade_testkit::{TestRegion, bare_server, server_admin};
+    /// # let cloud = fleetwright_memory::MemoryCloud::new().provisioner();
+    /// # let region = TestRegion::new(std::sync::Arc::new(cloud));
+    /// # let (servers, admin, new) = (&region.servers, server_admin(), bare_server(1));
+    /// let nothing = |_: &_| Ok(Transaction::new());
+    /// let first = servers.ensure_with(&admin, &new, nothing).await?;
+    /// assert!(matches!(first, EnsuredServer::Created(_)));
+    /// let second = servers.ensure_with(&admin, &new, nothing).await?;
+    /// assert!(matches!(second, EnsuredServer::Existing(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn ensure_with(
+        &self,
+        principal: &Principal,
+        new: &NewServer,
+        also: impl Fn(&Server) -> Result<Transaction, StoreError> + Send,
+    ) -> Result<EnsuredServer, ServerError> {
         let scope = Scope::Project(new.organization, new.project);
         principal
             .authorize(Verb::Create, Resource::Servers, &scope)
@@ -120,7 +153,7 @@ impl Servers {
         let key = new.id.key()?;
         for _ in 0..TRIES {
             if let Some(found) = self.table.get(&key).await? {
-                return self.same(found, new).await;
+                return self.same(found, new).await.map(EnsuredServer::Existing);
             }
             let tenant = (new.organization, new.project);
             let placement = ServerPlacement::new(&new.region, tenant, &new.spec);
@@ -133,10 +166,11 @@ impl Servers {
             server.public_key = public_key;
             let transaction = self.table.create(transaction, &key, &server)?;
             let transaction = self.add_entry(transaction, principal, Verb::Create, &server)?;
+            let transaction = transaction.and(also(&server)?);
             match self.store.commit(&transaction).await {
                 Ok(revision) => {
                     let created = Versioned::created(key.clone(), revision, server);
-                    return self.view(created).await;
+                    return self.view(created).await.map(EnsuredServer::Created);
                 }
                 Err(error) => self.explain_conflict(error, new).await?,
             }

@@ -173,8 +173,9 @@ impl Rules {
     }
 
     /// Checks a new server: its instance exists, is not being deleted, and if it
-    /// had a server before, its tenant has requested a replacement.
-    pub(super) async fn check_server_created(&self, server: &Server) {
+    /// had a server before, its tenant has requested a replacement. `before` is the instance before the
+    /// commit, if the commit writes it too.
+    pub(super) async fn check_server_created(&self, server: &Server, before: Option<&Instance>) {
         let id: ServerId = server.id;
         let Some(instance) = self.instance(id).await else {
             self.report(format!(
@@ -187,7 +188,7 @@ impl Rules {
                 "server {id} is created for an instance that is being deleted"
             ));
         }
-        let missed = instance.status.server;
+        let missed = before.unwrap_or(&instance).status.server;
         if missed.is_some_and(|link| instance.intent.replaces <= link.replaces) {
             self.report(format!(
                 "server {id} is created again although nobody requested a replacement"

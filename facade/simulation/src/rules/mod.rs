@@ -128,7 +128,11 @@ impl Rules {
             match change.kind() {
                 INSTANCE_KIND => self.check_instance_write(actor, change).await,
                 SERVER_KIND => {
-                    self.check_server_write(process, actor, point, change).await;
+                    // The record of its instance before the commit, if the commit writes that too.
+                    let instance = changes.iter().find(|other| other.kind() == INSTANCE_KIND);
+                    let owner = instance.and_then(RecordChange::before_as::<Instance>);
+                    self.check_server_write(process, actor, point, change, owner.as_deref())
+                        .await;
                 }
                 quota::IMAGE_KIND => self.remember_lost_image(change),
                 _ => {}
@@ -174,12 +178,13 @@ impl Rules {
         actor: Actor,
         point: FaultPoint,
         change: &RecordChange,
+        owner: Option<&Instance>,
     ) {
         if actor == Actor::Monitor && !change.has("/observed/presence/missing") {
             return;
         }
         match (change.before_as::<Server>(), change.after_as::<Server>()) {
-            (None, Some(server)) => self.check_server_created(&server).await,
+            (None, Some(server)) => self.check_server_created(&server, owner).await,
             (Some(before), Some(server)) => match actor {
                 Actor::InstanceController => self.check_server_change(&before, &server).await,
                 Actor::ServerController => {

@@ -12,6 +12,12 @@ use crate::{fault::FaultPoint, rules::RecordChange};
 /// Returns the fault point of a transaction.
 pub(super) fn of_transaction(actor: Actor, changes: &[RecordChange]) -> FaultPoint {
     let find = |kind: &str| changes.iter().find(|change| change.kind() == kind);
+    // A new server is written together with the status of its instance.
+    if actor == Actor::InstanceController {
+        if let Some(server) = find(SERVER_KIND).filter(|server| server.before.is_none()) {
+            return of_server(actor, server);
+        }
+    }
     if let Some(instance) = find(INSTANCE_KIND) {
         return of_instance(actor, instance, find("allocation").is_some());
     }
