@@ -8,12 +8,14 @@
 //!   between them. The accounts are the exception: the ledger adds the amounts up.
 //! - If anything fails that could concern only one of them, nothing was written, and each is committed alone, in order.
 //!
-//! Whoever waits drives the commit, so a caller that is dropped does not stop the others. One that is dropped before its turn is
-//! left out.
+//! A group is one [`Shared`] future: whichever of its callers is polled drives the commit. A caller that is woken while another one
+//! polls relies on that one to continue. If that one is dropped instead, it wakes another caller. A caller that is dropped before
+//! its turn is left out.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -22,16 +24,16 @@ use fleetwright_store::{
 };
 use futures_util::{
     FutureExt as _,
-    future::{BoxFuture, Shared},
+    future::{BoxFuture, Either, Shared, select},
 };
-use tokio::sync::{Mutex as Turn, OwnedMutexGuard, oneshot};
+use tokio::sync::{Mutex as Turn, Notify, OwnedMutexGuard, oneshot};
 
 use super::{Allocation, Ledger, LedgerError, MAX_RACES};
 
 /// The results of a group, in the order of its charges.
 type Results = Arc<Vec<Result<Revision, LedgerError>>>;
-/// A group that is being committed. All of its callers poll it.
-type Group = Shared<BoxFuture<'static, Results>>;
+/// The commit of a group.
+type Commit = Shared<BoxFuture<'static, Results>>;
 
 /// The queue of some organizations.
 #[derive(Debug, Default)]
@@ -41,11 +43,46 @@ pub(super) struct Queue {
     waiting: Mutex<Vec<Waiting>>,
 }
 
-/// A charge that waits, and where its caller learns with which group and at which position it is committed.
+/// A charge that waits, and where its caller gets its place in a group.
 #[derive(Debug)]
 struct Waiting {
     charge: Charge,
-    joined: oneshot::Sender<(Group, usize)>,
+    joined: oneshot::Sender<Place>,
+}
+
+/// The place of a caller in a group that is being committed.
+#[derive(Debug)]
+struct Place {
+    commit: Commit,
+    position: usize,
+    /// Signals that a caller was dropped, which may have been the one that was to poll the commit.
+    left: Arc<Notify>,
+    has_ended: bool,
+}
+
+impl Place {
+    /// Waits for the commit, and returns the result of this caller.
+    async fn result(mut self) -> Result<Revision, LedgerError> {
+        let left = Arc::clone(&self.left);
+        let results = loop {
+            let notified = pin!(left.notified());
+            match select(&mut self.commit, notified).await {
+                Either::Left((results, _)) => break results,
+                Either::Right(((), _)) => {}
+            }
+        };
+        self.has_ended = true;
+        let result = results.get(self.position).cloned();
+        result.unwrap_or_else(|| Err(lost()))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.left.notify_one();
+        }
+    }
 }
 
 /// The creation of a record and its charge.
@@ -122,7 +159,7 @@ impl Ledger {
         allocation: &Allocation,
     ) -> Result<Revision, LedgerError> {
         let queue = Arc::clone(self.queue(allocation.organization));
-        let (joined, mut group) = oneshot::channel();
+        let (joined, mut place) = oneshot::channel();
         let charge = Charge {
             created,
             allocation: allocation.clone(),
@@ -131,7 +168,10 @@ impl Ledger {
         loop {
             let guard = tokio::select! {
                 biased;
-                found = &mut group => return result_of(found).await,
+                found = &mut place => {
+                    let place: Place = found.map_err(|_| lost())?;
+                    return place.result().await;
+                }
                 guard = queue.turn() => guard,
             };
             // Its own charge waits, or has joined a group since.
@@ -155,10 +195,16 @@ impl Ledger {
             drop(turn);
             Arc::new(results)
         };
-        let group: Group = work.boxed().shared();
+        let (commit, left): (Commit, _) = (work.boxed().shared(), Arc::default());
         for (position, caller) in callers.into_iter().enumerate() {
+            let place = Place {
+                commit: commit.clone(),
+                position,
+                left: Arc::clone(&left),
+                has_ended: false,
+            };
             // A caller that is gone is dropped from the group, and its charge may still be committed.
-            let _ = caller.send((group.clone(), position));
+            let _ = caller.send(place);
         }
     }
 
@@ -239,23 +285,13 @@ enum Together {
     Impossible,
 }
 
-async fn result_of(
-    found: Result<(Group, usize), oneshot::error::RecvError>,
-) -> Result<Revision, LedgerError> {
-    let lost = || {
-        // Not reached: a charge leaves the queue only for a group.
-        let reason = "the charge left its queue".to_owned();
-        LedgerError::from(StoreError::UnknownOutcome {
-            reason,
-            source: None,
-        })
-    };
-    let (group, position) = found.map_err(|_| lost())?;
-    let results = group.await;
-    results
-        .get(position)
-        .cloned()
-        .unwrap_or_else(|| Err(lost()))
+/// Not reached: a charge leaves the queue only for a group.
+fn lost() -> LedgerError {
+    let reason = "the charge left its queue".to_owned();
+    LedgerError::from(StoreError::UnknownOutcome {
+        reason,
+        source: None,
+    })
 }
 
 /// The records that the charges of a group check and write.
@@ -315,3 +351,6 @@ impl Ledger {
             })
     }
 }
+
+#[cfg(test)]
+mod tests;
