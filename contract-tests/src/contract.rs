@@ -20,7 +20,7 @@ pub type Body = fleetwright_clause_engine::Body<Context, Factory>;
 
 /// The version of the contract. A new clause raises the minor version; a changed or removed promise
 /// raises the major one.
-pub const CONTRACT_VERSION: &str = "1.6";
+pub const CONTRACT_VERSION: &str = "1.7";
 
 /// The contract of every backend: `docs/contract.md` and its clauses.
 ///

@@ -8,10 +8,11 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use fleetwright::{
-    InstanceConfig, InstanceId, InstanceInfo, InstanceProvisioner, Placement, Scope, Tags, Zone,
+    InstanceConfig, InstanceId, InstanceInfo, InstanceProvisioner, Operation, Placement, Scope,
+    Tags, Zone,
 };
 
-use crate::{NotApplicable, waiver::Peer};
+use crate::{NativeError, NotApplicable, waiver::Peer};
 
 /// One account of a backend. The kit creates a new harness for each clause.
 ///
@@ -430,6 +431,20 @@ pub trait Faults: Send + Sync {
     /// STATE-08. Default: none, so that the clause is not run.
     fn late_capacity_code(&self) -> Option<&str> {
         None
+    }
+
+    /// Returns the errors that the cloud sends, several for each fault of the kit, with what each means. ERRORS-15 and
+    /// ERRORS-16 inject one after the other and judge what the backend makes of them. Default: none; the two clauses then
+    /// inject the faults that are [supported](Self::supports).
+    fn native_errors(&self) -> Vec<NativeError> {
+        Vec::new()
+    }
+
+    /// Lets every native call that `operation` mainly consists of fail with one of
+    /// [`native_errors`](Self::native_errors), without having an effect, until [`clear`](Self::clear). Returns `false` if that is not possible
+    /// here, which is the default.
+    async fn inject_native(&self, _operation: Operation, _error: &NativeError) -> bool {
+        false
     }
 
     /// Injects a fault into call number `nth` of `operation`, counted from 1 and from now.

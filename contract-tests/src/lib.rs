@@ -59,6 +59,7 @@
 //! | --- | --- |
 //! | [`Oracle`], [`Faults`], [`ExternalActor`] | what a harness can offer so that more clauses run |
 //! | [`FaultTable`], [`TruthOracle`], [`OtherHandle`] | ready-made ones for a backend without an emulator |
+//! | [`NativeError`] | the errors that a cloud sends, each with its meaning |
 //! | [`NotApplicable`] | what a cloud does not have |
 //! | [`killed`] | processes that are killed, for a backend that persists |
 //! | [`WrappedHarness`], [`layered_contract_tests!`](layered_contract_tests) | the same contract for a backend with layers around it |
@@ -84,6 +85,7 @@ mod life;
 mod list;
 pub mod live;
 mod model;
+mod native_error;
 mod not_applicable;
 mod policy_tags;
 mod poll_limit;
@@ -112,6 +114,7 @@ pub use harness::{
     WireFault, WireOp,
 };
 pub use list::CLAUSES;
+pub use native_error::{Meaning, NativeError};
 pub use not_applicable::NotApplicable;
 pub use seed::seed_from_env;
 pub(crate) use shown::shown;

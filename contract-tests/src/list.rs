@@ -132,6 +132,8 @@ macro_rules! for_each_clause {
             async errors errors_12_throttled_call_is_not_retried_early "ERRORS-12" "respect the delay that the cloud demands when it retries a throttled call by itself" "oracle, fault: throttled";
             async errors errors_13_not_found_advises_no_retry "ERRORS-13" "advise no retry with not found for an id that no instance has, or of an instance that is long gone, from describe, stop, start and terminate, for one instance and in a batch" "nothing";
             sync errors errors_14_secrets_are_never_shown "ERRORS-14" "show neither credentials nor user data in any error, its sources, debug output, span or event, whatever call fails and for whatever reason" "nothing";
+            async errors errors_15_native_errors_keep_their_meaning "ERRORS-15" "report every error of the cloud that the harness names with the kind, the effect and the retry advice that its meaning requires, and with the field that it refuses" "faults";
+            async errors errors_16_scope_is_that_of_the_error "ERRORS-16" "give every error of missing capacity or quota a scope that covers the launches which it concerns, and none that could succeed" "fault: capacity or quota";
             async batch batch_01_launches_requested_number "BATCH-01" "launch exactly the requested number of instances, all different, all with their tags" "nothing";
             async batch batch_02_token_covers_the_whole_batch "BATCH-02" "return the same instances for a replay of a batch, and launch nothing more" "nothing";
             async batch batch_03_other_count_is_a_conflict "BATCH-03" "refuse the token of a batch with another count as a token conflict" "nothing";

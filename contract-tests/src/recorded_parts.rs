@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fleetwright::{InstanceId, Scope, Tags};
+use fleetwright::{InstanceId, Operation, Scope, Tags};
 use tokio::time::Instant;
 
-use crate::{ExternalActor, Faults, WireFault, WireOp, shown::in_words, transcript::Transcript};
+use crate::{
+    ExternalActor, Faults, NativeError, WireFault, WireOp, shown::in_words, transcript::Transcript,
+};
 
 /// An external actor whose actions are recorded.
 pub(crate) struct RecordedActor {
@@ -103,6 +105,17 @@ impl Faults for RecordedFaults {
 
     fn late_capacity_code(&self) -> Option<&str> {
         self.inner.late_capacity_code()
+    }
+
+    fn native_errors(&self) -> Vec<NativeError> {
+        self.inner.native_errors()
+    }
+
+    async fn inject_native(&self, operation: Operation, error: &NativeError) -> bool {
+        self.transcript.note(format!(
+            "faults: {error} at every native call of {operation}"
+        ));
+        self.inner.inject_native(operation, error).await
     }
 
     async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {

@@ -3,19 +3,28 @@
 //! Owns the mapping of the kit's faults and external changes to the memory cloud's own. It is a crate of its own so that
 //! the tests of the memory cloud do not compile the zoo, whose backends use it too.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+mod native_errors;
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use fleetwright::{
-    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Placement, Scope, Tags,
-    Zone,
+    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Operation, Placement,
+    Scope, Tags, Zone,
 };
 use fleetwright_memory::{
     Capacity, Fault, MemoryCloud, MemoryCloudBuilder, Phase, RefusalReason, Rule, When, WireCall,
 };
 
 use fleetwright_contract_tests::{
-    ExternalActor, Faults, Harness, Oracle, Time, Truth, WireFault, WireOp,
+    ExternalActor, Faults, Harness, NativeError, Oracle, Time, Truth, WireFault, WireOp,
 };
 
 /// A memory cloud, fresh for each clause, under virtual time. It offers everything that a harness can.
@@ -36,6 +45,8 @@ use fleetwright_contract_tests::{
 pub struct MemoryHarness {
     cloud: MemoryCloud,
     zones: [&'static str; 2],
+    /// Whether a native error is injected by a limit of capacity.
+    is_short: Arc<AtomicBool>,
 }
 
 const IMAGES: [&str; 2] = ["contract-image", "contract-image-2"];
@@ -63,6 +74,7 @@ impl MemoryHarness {
         Self {
             cloud: turn(cloud).build(),
             zones: ["mem-a", "mem-b"],
+            is_short: Arc::default(),
         }
     }
 
@@ -226,6 +238,23 @@ impl Faults for MemoryHarness {
         Some("InsufficientCapacity")
     }
 
+    fn native_errors(&self) -> Vec<NativeError> {
+        native_errors::all(&self.config(), self.zones.map(name))
+    }
+
+    async fn inject_native(&self, operation: Operation, error: &NativeError) -> bool {
+        match native_errors::fault(error) {
+            Some(fault) => self.add_native(WireOp::from(operation), When::Always, fault),
+            // The only one that the cloud reports without a fault.
+            None => {
+                self.is_short.store(true, Ordering::SeqCst);
+                let limit = native_errors::shortage(&self.config(), name(self.zones[0]));
+                self.cloud.external_actor().set_capacity(vec![limit]);
+            }
+        }
+        true
+    }
+
     async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {
         self.add(operation, When::Nth(nth), &fault);
     }
@@ -241,12 +270,19 @@ impl Faults for MemoryHarness {
     async fn clear(&self) -> bool {
         let all_injected = self.all_injected().await;
         self.cloud.faults().clear();
+        if self.is_short.swap(false, Ordering::SeqCst) {
+            self.cloud.external_actor().set_capacity(Vec::new());
+        }
         all_injected
     }
 }
 
 impl MemoryHarness {
     fn add(&self, operation: WireOp, when: When, fault: &WireFault) {
+        self.add_native(operation, when, native(fault));
+    }
+
+    fn add_native(&self, operation: WireOp, when: When, fault: Fault) {
         let call = match operation {
             WireOp::Any => None,
             WireOp::Launch => Some(WireCall::Launch),
@@ -258,7 +294,7 @@ impl MemoryHarness {
             WireOp::FindLaunch => Some(WireCall::FindLaunch),
             WireOp::UpdateTags => Some(WireCall::UpdateTags),
         };
-        let (operation, fault) = (call.map(String::from), native(fault));
+        let operation = call.map(String::from);
         self.cloud.faults().add(Rule {
             operation,
             when,

@@ -7,6 +7,7 @@
 
 mod advice;
 mod checks;
+mod native;
 mod secrets;
 
 use std::slice;
@@ -21,7 +22,9 @@ use self::checks::{
     require_provider_and_operation, require_retry_allowed,
 };
 pub(crate) use self::{
-    advice::errors_13_not_found_advises_no_retry, secrets::errors_14_secrets_are_never_shown,
+    advice::errors_13_not_found_advises_no_retry,
+    native::{errors_15_native_errors_keep_their_meaning, errors_16_scope_is_that_of_the_error},
+    secrets::errors_14_secrets_are_never_shown,
 };
 use super::calls::{CALLS, Subjects};
 use crate::{Context, Failure, Outcome, Pass, WireFault, WireOp, require};

@@ -57,6 +57,10 @@ pub(crate) enum NativeError {
     BadCredentials,
     /// The credentials do not allow the call; only injected by a fault.
     AccessDenied,
+    /// Another change has to end first; only injected by a fault.
+    ChangeInProgress,
+    /// The call is not possible for this instance; only injected by a fault.
+    Unsupported,
     /// The zone is unreachable.
     ZoneDown(Zone),
 }
@@ -79,6 +83,8 @@ impl NativeError {
             Self::Throttled(_) => "Throttling",
             Self::BadCredentials => "BadCredentials",
             Self::AccessDenied => "AccessDenied",
+            Self::ChangeInProgress => "ChangeInProgress",
+            Self::Unsupported => "UnsupportedOperation",
             Self::ZoneDown(_) => "ZoneUnavailable",
         }
     }
@@ -154,6 +160,13 @@ impl NativeError {
                 call.unauthenticated("the credentials have expired; renew them")
             }
             Self::AccessDenied => call.forbidden("the credentials do not allow this call"),
+            Self::ChangeInProgress => {
+                let message = "another change is in progress; retry when it is over";
+                call.conflict(message, RetryAdvice::After(Duration::from_secs(1)))
+            }
+            Self::Unsupported => {
+                call.unsupported_because("the cloud does not offer this call for the instance")
+            }
             Self::ZoneDown(zone) => {
                 let message = "the zone is unreachable; try another zone, or retry later";
                 call.unavailable(Effect::None, message)

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use fleetwright::{InvalidValue, Problem};
 use fleetwright_chaos::FaultPlan;
 
 use crate::error::NativeError;
@@ -84,6 +85,18 @@ pub enum RefusalReason {
     /// All addresses are in use. Reported as
     /// [`ErrorKind::Quota`](fleetwright::ErrorKind::Quota).
     Quota,
+    /// The quota of the account is reached. Reported as
+    /// [`ErrorKind::Quota`](fleetwright::ErrorKind::Quota).
+    AccountQuota,
+    /// The size of the disk is refused. Reported as
+    /// [`ErrorKind::Invalid`](fleetwright::ErrorKind::Invalid).
+    DiskSize,
+    /// Another change is in progress. Reported as
+    /// [`ErrorKind::Conflict`](fleetwright::ErrorKind::Conflict).
+    ChangeInProgress,
+    /// The instance does not allow the call in any state. Reported as
+    /// [`ErrorKind::Unsupported`](fleetwright::ErrorKind::Unsupported).
+    Unsupported,
 }
 
 impl From<RefusalReason> for NativeError {
@@ -94,6 +107,20 @@ impl From<RefusalReason> for NativeError {
             RefusalReason::AccessDenied => Self::AccessDenied,
             RefusalReason::Capacity => Self::NoCapacityAnywhere,
             RefusalReason::Quota => Self::NoAddressLeft,
+            RefusalReason::AccountQuota => Self::QuotaExceeded {
+                used: 0,
+                requested: 1,
+                limit: 0,
+            },
+            RefusalReason::DiskSize => {
+                let instead = "another size".to_owned();
+                Self::Invalid(InvalidValue::new(
+                    "disk size",
+                    Problem::NotOffered { instead },
+                ))
+            }
+            RefusalReason::ChangeInProgress => Self::ChangeInProgress,
+            RefusalReason::Unsupported => Self::Unsupported,
         }
     }
 }

@@ -56,6 +56,30 @@ fn cases() -> Vec<Case> {
             never,
             "AddressesExhausted",
         ),
+        refused(
+            RefusalReason::AccountQuota,
+            ErrorKind::Quota,
+            never,
+            "QuotaExceeded",
+        ),
+        refused(
+            RefusalReason::DiskSize,
+            ErrorKind::Invalid,
+            never,
+            "InvalidParameter",
+        ),
+        refused(
+            RefusalReason::ChangeInProgress,
+            ErrorKind::Conflict,
+            RetryAdvice::After(seconds(1)),
+            "ChangeInProgress",
+        ),
+        refused(
+            RefusalReason::Unsupported,
+            ErrorKind::Unsupported,
+            never,
+            "UnsupportedOperation",
+        ),
         (
             Fault::Malformed,
             true,

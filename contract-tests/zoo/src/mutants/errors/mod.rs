@@ -2,6 +2,7 @@
 
 mod advice;
 mod effects;
+mod native;
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -19,6 +20,11 @@ use self::effects::{
     FailedDescriptionsHaveEffect, FailedListClaimsSurvivors, FailedStreamHasEffect,
     LostResponseHasNoEffect, ReturnsOtherForFailed, ReturnsOtherForLost, ServerErrorHasNoEffect,
     StopsWithoutCredentials,
+};
+use self::native::{
+    BatchQuotaIsOutage, ConflictIsFinal, ConflictPassesAtOnce, InvalidPasses, Misreads,
+    NamesAnotherField, QuotaHasNoScope, QuotaIsOutage, QuotaPassesAtOnce, RefusalMayHaveEffect,
+    ShortageIsElsewhere, ShortageIsRegional, UnsupportedPasses,
 };
 use super::{Mutant, Override};
 use crate::{CallContext, OverrideHarness};
@@ -169,6 +175,66 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "not found of an instance that is long gone advises a retry",
         violates: "ERRORS-13",
         make: OverrideHarness::factory::<AdvisesRetryForGone>,
+    },
+    Mutant {
+        name: "one of several codes of a quota is reported as unavailable",
+        violates: "ERRORS-15",
+        make: OverrideHarness::factory::<Misreads<QuotaIsOutage>>,
+    },
+    Mutant {
+        name: "one of several codes of a quota is reported as unavailable by a batch",
+        violates: "ERRORS-15",
+        make: OverrideHarness::factory::<Misreads<BatchQuotaIsOutage>>,
+    },
+    Mutant {
+        name: "a refused value has an unknown effect",
+        violates: "ERRORS-15",
+        make: OverrideHarness::factory::<Misreads<RefusalMayHaveEffect>>,
+    },
+    Mutant {
+        name: "a conflict that passes advises no retry",
+        violates: "ERRORS-15",
+        make: OverrideHarness::factory::<Misreads<ConflictIsFinal>>,
+    },
+    Mutant {
+        name: "a conflict advises a retry without a delay",
+        violates: "ERRORS-15",
+        make: OverrideHarness::factory::<Misreads<ConflictPassesAtOnce>>,
+    },
+    Mutant {
+        name: "a refused value advises a retry",
+        violates: "ERRORS-15",
+        make: OverrideHarness::factory::<Misreads<InvalidPasses>>,
+    },
+    Mutant {
+        name: "a call that is not offered advises a retry",
+        violates: "ERRORS-15",
+        make: OverrideHarness::factory::<Misreads<UnsupportedPasses>>,
+    },
+    Mutant {
+        name: "one of several codes of a quota advises a retry at once",
+        violates: "ERRORS-15",
+        make: OverrideHarness::factory::<Misreads<QuotaPassesAtOnce>>,
+    },
+    Mutant {
+        name: "a refused value is reported with another field",
+        violates: "ERRORS-15",
+        make: OverrideHarness::factory::<Misreads<NamesAnotherField>>,
+    },
+    Mutant {
+        name: "missing capacity of one offering is reported for the region",
+        violates: "ERRORS-16",
+        make: OverrideHarness::factory::<Misreads<ShortageIsRegional>>,
+    },
+    Mutant {
+        name: "missing capacity is reported for another zone",
+        violates: "ERRORS-16",
+        make: OverrideHarness::factory::<Misreads<ShortageIsElsewhere>>,
+    },
+    Mutant {
+        name: "a quota is reported without a scope",
+        violates: "ERRORS-16",
+        make: OverrideHarness::factory::<Misreads<QuotaHasNoScope>>,
     },
 ];
 
