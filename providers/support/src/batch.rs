@@ -13,6 +13,9 @@ use fleetwright::{Call, Effect, InstanceId, ProvisionError, Result};
 /// assert_eq!(deduplicate(&ids), [ids[1].clone(), ids[0].clone()]);
 /// ```
 pub fn deduplicate(ids: &[InstanceId]) -> Vec<InstanceId> {
+    if let [one] = ids {
+        return vec![one.clone()];
+    }
     let unique: BTreeSet<_> = ids.iter().cloned().collect();
     unique.into_iter().collect()
 }

@@ -76,10 +76,15 @@ pub trait ChangeInstances: ReadInstances + Sized {
         change: Change,
         id: &InstanceId,
     ) -> Result<()> {
-        let results = self
-            .change_all(operation, change, std::slice::from_ref(id))
+        let send = |ids: Vec<InstanceId>| -> BoxFuture<'_, _> {
+            Box::pin(async move { self.change_once(operation, change, &ids).await })
+        };
+        let (launches, capabilities) = (self.recent_launches(), self.capabilities());
+        let results = launches
+            .retry_not_found(std::slice::from_ref(id), capabilities, send)
             .await;
-        single_result(&self.call(operation), results)
+        let missing = || single_result(&self.call(operation), Vec::new());
+        results.into_iter().next().unwrap_or_else(missing)
     }
 
     /// Starts one instance, and reads it after the start.
