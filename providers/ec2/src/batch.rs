@@ -304,16 +304,16 @@ impl Batch<'_> {
     }
 }
 
-/// Reads `ids`, with one native call if EC2 knows all of them. An unknown id has no entry.
-pub(crate) async fn read(
-    client: &Ec2Client,
-    ids: &[InstanceId],
-) -> Result<BTreeMap<InstanceId, Instance>, Failure> {
+/// Reads `ids`, with one native call if EC2 knows all of them. Leaves out what EC2 does not know. In no order.
+pub(crate) async fn read(client: &Ec2Client, ids: &[InstanceId]) -> Result<Vec<Instance>, Failure> {
     let ids = deduplicate(ids);
     match client.describe(&ids).await {
-        Ok(instances) => Ok(by_id(instances)),
-        Err(failure) if is_unknown_id(&failure) && ids.len() == 1 => Ok(BTreeMap::new()),
-        Err(failure) if is_unknown_id(&failure) => find_existing(client, &ids).await,
+        Ok(instances) => Ok(instances),
+        Err(failure) if is_unknown_id(&failure) && ids.len() == 1 => Ok(Vec::new()),
+        Err(failure) if is_unknown_id(&failure) => {
+            let existing = find_existing(client, &ids).await?;
+            Ok(existing.into_values().collect())
+        }
         Err(failure) => Err(failure),
     }
 }

@@ -316,10 +316,18 @@ impl Ec2Client {
 
 /// Returns the instances of all reservations. A reservation is one launch.
 fn instances(reservations: Option<Vec<Reservation>>) -> Vec<Instance> {
-    let reservations = reservations.unwrap_or_default().into_iter();
-    reservations
-        .flat_map(|reservation| reservation.instances.unwrap_or_default())
-        .collect()
+    let mut reservations = reservations.unwrap_or_default().into_iter();
+    let Some(first) = reservations.next() else {
+        return Vec::new();
+    };
+    // The SDK's type is large: the list of a single launch is returned as it is.
+    let mut all = first.instances.unwrap_or_default();
+    let others = reservations.as_slice().iter();
+    all.reserve_exact(others.map(|one| one.instances().len()).sum());
+    for reservation in reservations {
+        all.extend(reservation.instances.unwrap_or_default());
+    }
+    all
 }
 
 /// Returns the token of the page that follows the one requested with `after`. A token that leads back to the
@@ -335,5 +343,5 @@ fn next_token(after: Option<&str>, next: Option<String>) -> Response<Option<Stri
 
 /// Returns ids as the SDK wants them.
 fn names(ids: &[InstanceId]) -> Vec<String> {
-    ids.iter().map(ToString::to_string).collect()
+    ids.iter().map(|id| id.as_str().to_owned()).collect()
 }

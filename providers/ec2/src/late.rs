@@ -56,8 +56,9 @@ impl FailedLaunches {
     /// Records which of these instances failed.
     pub(crate) fn record(&self, natives: &[Instance]) {
         let failed = natives.iter().filter(|native| {
-            let info = crate::convert::info(native);
-            info.is_ok_and(|info| info.launch_failure.is_some())
+            // Most instances have no reason for their state, and then nothing is converted.
+            native.state_reason().is_some()
+                && crate::convert::info(native).is_ok_and(|info| info.launch_failure.is_some())
         });
         let names = failed.flat_map(|native| {
             let id = native.instance_id().map(ToOwned::to_owned);

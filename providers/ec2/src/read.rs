@@ -3,6 +3,8 @@
 //! Owns the pages of a list. It must never return a part of a list as the whole: the first page that
 //! cannot be read, or an instance that cannot be converted, is an error.
 
+use std::collections::BTreeMap;
+
 use aws_sdk_ec2::types::Instance;
 use fleetwright::{
     BoxStream, Call, Effect, InstanceFilter, InstanceId, InstanceInfo, ListItem, Operation, Result,
@@ -30,10 +32,14 @@ impl ReadInstances for Ec2Provisioner {
         let mut results = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(self.capabilities.batch_size.get()) {
             match batch::read(&self.client, chunk).await {
-                Ok(found) => {
-                    let natives: Vec<_> = found.values().cloned().collect();
+                Ok(natives) => {
                     self.failed_launches.record(&natives);
-                    results.extend(chunk.iter().map(|id| match found.get(id) {
+                    // The SDK's type is large, so it is neither copied nor moved into the map.
+                    let by_id = natives
+                        .iter()
+                        .filter_map(|native| Some((native.instance_id()?, native)));
+                    let found: BTreeMap<_, _> = by_id.collect();
+                    results.extend(chunk.iter().map(|id| match found.get(id.as_str()) {
                         Some(native) => info(&call, native),
                         None => Err(self.not_found_yet(&call, id)),
                     }));

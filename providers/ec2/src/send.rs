@@ -28,24 +28,31 @@ tokio::task_local! {
 }
 
 /// Waits for a call of a client that has the interceptors of this module, and converts its error.
-pub(crate) async fn send<T, E>(
-    call: impl Future<Output = Result<T, SdkError<E, HttpResponse>>>,
-) -> Result<T, Failure>
+///
+/// The SDK's futures have many kilobytes, and every `async fn` around one would copy it several times. So it is boxed at once, by a
+/// function that is not `async`.
+pub(crate) fn send<'a, T, E>(
+    call: impl Future<Output = Result<T, SdkError<E, HttpResponse>>> + Send + 'a,
+) -> impl Future<Output = Result<T, Failure>> + Send + 'a
 where
-    E: ProvideErrorMetadata + StdError + 'static,
+    T: Send + 'a,
+    E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
 {
-    let observed = async {
-        let result = call.await;
-        (result, SENT.with(Cell::get))
-    };
-    let (result, sent) = SENT.scope(Cell::new(false), observed).await;
-    result.map_err(|error| {
-        if sent {
-            failure(&error)
-        } else {
-            unsent::failure(&error)
-        }
-    })
+    let call = Box::pin(call);
+    async move {
+        let observed = async {
+            let result = call.await;
+            (result, SENT.with(Cell::get))
+        };
+        let (result, sent) = SENT.scope(Cell::new(false), observed).await;
+        result.map_err(|error| {
+            if sent {
+                failure(&error)
+            } else {
+                unsent::failure(&error)
+            }
+        })
+    }
 }
 
 /// Notes that a request is about to be sent. It runs after the credentials are there and the request is signed.
@@ -124,4 +131,21 @@ fn failure<E: ProvideErrorMetadata + StdError + 'static>(
         .with_code(error.code().unwrap_or_default())
         .with_request_id(request_id)
         .with_retry_after(retry_after)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::size_of_val;
+
+    use super::*;
+    use aws_sdk_ec2::{Client, Config, config::BehaviorVersion};
+
+    #[test]
+    fn future_is_small_whatever_the_sdk_needs() {
+        let config = Config::builder().behavior_version(BehaviorVersion::latest());
+        let client = Client::from_conf(config.build());
+        let stop = || client.stop_instances().send();
+        let (sdk, ours) = (size_of_val(&stop()), size_of_val(&send(stop())));
+        assert!(ours * 4 < sdk, "{ours} bytes around {sdk}");
+    }
 }
