@@ -32,13 +32,8 @@ pub(crate) struct Address {
 impl Address {
     /// Parses an id. Returns `None` for an id that this crate did not issue.
     pub(crate) fn parse(id: &InstanceId) -> Option<Self> {
-        let parts: Vec<_> = id.as_str().strip_prefix(SCHEME)?.split('/').collect();
-        let [project, zone, name, number] = parts[..] else {
-            return None;
-        };
-        let canonical = |number: &u64| number.to_string() == parts[3];
-        let number = number.parse().ok().filter(canonical)?;
-        (is_project(project) && is_name(zone) && is_name(name)).then(|| Self {
+        let (project, zone, name, number) = parts(id)?;
+        Some(Self {
             project: project.to_owned(),
             zone: zone.to_owned(),
             name: name.to_owned(),
@@ -48,14 +43,31 @@ impl Address {
 
     /// Formats the id. Returns `None` if it exceeds the length of an [`InstanceId`].
     pub(crate) fn id(&self) -> Option<InstanceId> {
-        let Self {
-            project,
-            zone,
-            name,
-            number,
-        } = self;
-        InstanceId::new(format!("{SCHEME}{project}/{zone}/{name}/{number}")).ok()
+        format_id(&self.project, &self.zone, &self.name, self.number)
     }
+}
+
+/// Returns the number in an id of `project`, without a copy of its other parts; `None` for any other id.
+pub(crate) fn number_in(id: &InstanceId, project: &str) -> Option<u64> {
+    let (of, _, _, number) = parts(id)?;
+    (of == project).then_some(number)
+}
+
+/// Formats an id from its parts. Returns `None` if it exceeds the length of an [`InstanceId`].
+pub(crate) fn format_id(project: &str, zone: &str, name: &str, number: u64) -> Option<InstanceId> {
+    InstanceId::new(format!("{SCHEME}{project}/{zone}/{name}/{number}")).ok()
+}
+
+/// Returns project, zone, name and number of an id that this crate issued.
+fn parts(id: &InstanceId) -> Option<(&str, &str, &str, u64)> {
+    let mut parts = id.as_str().strip_prefix(SCHEME)?.split('/');
+    let (project, zone, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let digits = parts.next().filter(|_| parts.next().is_none())?;
+    // One number has one form: without a sign and leading zeros.
+    let is_canonical = digits == "0" || !digits.starts_with(['0', '+']);
+    let number = digits.parse().ok().filter(|_| is_canonical)?;
+    let is_valid = is_project(project) && is_name(zone) && is_name(name);
+    is_valid.then_some((project, zone, name, number))
 }
 
 /// Returns the name of a token's instance. `item` is the index in a batch, 0 for a single launch. The
@@ -145,7 +157,11 @@ mod tests {
             id.as_str(),
             "gce://example.com:fleet-1/us-central1-a/fw-1/18446744073709551615"
         );
+        assert_eq!(number_in(&id, "example.com:fleet-1"), Some(u64::MAX));
+        assert_eq!(number_in(&id, "fleet-1"), None);
         assert_eq!(Address::parse(&id), Some(address));
+        let zero = InstanceId::new("gce://p/z/n/0").unwrap();
+        assert_eq!(number_in(&zero, "p"), Some(0));
         for odd in [
             "i-0123",
             "gce://p/z/n",
@@ -153,6 +169,9 @@ mod tests {
             "gce://p/z/n/x",
             "gce://p/z/n/01",
             "gce://p/z/n/+1",
+            "gce://p/z/n/00",
+            "gce://p/z/n/",
+            "gce://p/z/n/18446744073709551616",
             "gce://p/z/N/1",
             "gce://p/../n/1",
             "gce:///z/n/1",

@@ -1,4 +1,4 @@
-//! Compute Engine's calls, one method each. With its submodule, the only module that names the SDK's
+//! Compute Engine's calls, one method each. With its submodules, the only module that names the SDK's
 //! clients.
 //!
 //! Owns how a call is sent and how its failure is read. It repeats nothing: the SDK's retries and
@@ -11,6 +11,7 @@
 //! all zones reports zones that did not respond as warnings; such a list is incomplete.
 
 mod failure;
+mod within;
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ use google_cloud_compute_v1::{
 use google_cloud_gax::{client_builder::Result as BuildResult, retry_policy::NeverRetry};
 
 pub(crate) use self::failure::build_error_message;
-use self::failure::failure;
+use self::within::within;
 use crate::{
     address::{Address, last_part},
     error::{Cause, Failure},
@@ -107,13 +108,10 @@ macro_rules! client {
     }};
 }
 
-/// Sends one of the SDK's requests with the timeout of the client.
+/// Sends one of the SDK's requests with the timeout of the client. A macro, because the requests have no trait in common.
 macro_rules! send {
     ($self:ident, $request:expr) => {
-        match tokio::time::timeout($self.timeout, $request.send()).await {
-            Ok(response) => response.map_err(failure),
-            Err(_) => Err(Failure::new(Cause::TimedOut, "no response came in time")),
-        }
+        within($self.timeout, $request.send()).await
     };
 }
 

@@ -14,32 +14,26 @@ use fleetwright::{
 use google_cloud_compute_v1::model::{Instance, Operation};
 
 use crate::{
-    address::{Address, last_part},
+    address::{self, Address, last_part},
     error::ErrorContext,
     history::{self, History},
     labels, metadata, state,
 };
 
-/// Returns the address of an instance. The error says what is missing in the response.
-pub(crate) fn address(project: &str, native: &Instance) -> Result<Address, String> {
-    let name = native.name.clone().ok_or("an instance without a name")?;
+/// Returns zone, name and number of an instance. The error says what is missing in the response.
+pub(crate) fn place(native: &Instance) -> Result<(&str, &str, u64), String> {
+    let name = native.name.as_deref().ok_or("an instance without a name")?;
     let zone = native.zone.as_deref().map(last_part);
     let zone = zone.ok_or_else(|| format!("{name} is in no zone"))?;
     let number = native.id.ok_or_else(|| format!("{name} has no id"))?;
-    Ok(Address {
-        project: project.to_owned(),
-        zone: zone.to_owned(),
-        name,
-        number,
-    })
+    Ok((zone, name, number))
 }
 
 /// Converts an instance. The error says what is missing in the response.
 pub(crate) fn info(project: &str, native: &Instance) -> Result<InstanceInfo, String> {
-    let at = address(project, native)?;
-    let id = at
-        .id()
-        .ok_or_else(|| format!("{} has no valid id", at.name))?;
+    let (zone, name, number) = place(native)?;
+    let id = address::format_id(project, zone, name, number)
+        .ok_or_else(|| format!("{name} has no valid id"))?;
     let name = native.status.as_ref().and_then(|status| status.name());
     let name = name.ok_or_else(|| format!("{id} has no state"))?;
     let normal = state::normalize(name);
@@ -64,16 +58,15 @@ pub(crate) fn info(project: &str, native: &Instance) -> Result<InstanceInfo, Str
     info.image = metadata::value(items, metadata::IMAGE).and_then(|text| ImageId::new(text).ok());
     let of_type = native.machine_type.as_deref().map(last_part);
     info.instance_type = of_type.and_then(|text| InstanceType::new(text).ok());
-    info.placement = placement(&at.zone, native);
+    info.placement = placement(zone, native);
     info.config = fingerprint(native);
     Ok(info)
 }
 
 /// Marks an instance as terminating. Compute Engine reports one that is being deleted as stopping.
-pub(crate) fn mark_terminating(mut info: InstanceInfo) -> InstanceInfo {
+pub(crate) fn mark_terminating(info: &mut InstanceInfo) {
     info.state = CloudInstanceState::Terminating;
     info.public_ip = None;
-    info
 }
 
 /// Returns what operations say about an instance that does not exist. Returns `None` if that proves

@@ -149,7 +149,15 @@ pub(crate) fn failure(operation: &Operation) -> Option<Failure> {
     if !is_over(operation) {
         return None;
     }
-    let failed = operation.clone().to_result().is_err();
+    // The SDK decides, but it consumes an operation. Without any of these there is nothing to decide.
+    let may_have_failed = operation.error.is_some()
+        || operation.http_error_status_code.is_some()
+        || operation.http_error_message.is_some()
+        || operation.instances_bulk_insert_operation_metadata.is_some()
+        || operation
+            .set_common_instance_metadata_operation_metadata
+            .is_some();
+    let failed = may_have_failed && operation.clone().to_result().is_err();
     failed.then(|| {
         let errors = operation
             .error

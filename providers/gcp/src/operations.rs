@@ -40,9 +40,13 @@ impl GcpProvisioner {
     /// instances: an operation is read only if its instance disappears. Updates `pending` in place.
     pub(crate) async fn await_inserts(&self, zone: &str, mut pending: Vec<&mut NativeOperation>) {
         let timeout = self.options.launch_wait;
+        if timeout.is_zero() {
+            return;
+        }
         if let [one] = &mut pending[..] {
+            let scope = OperationScope::Zone(zone);
             **one = self
-                .await_operation(OperationScope::Zone(zone), one.clone(), timeout)
+                .await_operation(scope, std::mem::take(*one), timeout)
                 .await;
             return;
         }
@@ -126,14 +130,17 @@ impl GcpProvisioner {
         mut operation: NativeOperation,
         timeout: Duration,
     ) -> NativeOperation {
+        if timeout.is_zero() {
+            return operation;
+        }
         let deadline = deadline_after(timeout);
         for delay in poll_delays(self.options.poll_interval) {
-            let Some(name) = operation.name.clone() else {
-                return operation;
-            };
             if history::is_over(&operation) || Instant::now() >= deadline {
                 return operation;
             }
+            let Some(name) = operation.name.clone() else {
+                return operation;
+            };
             let mut retry_after = Duration::ZERO;
             match timeout_at(deadline, self.client.wait(scope, &name)).await {
                 Ok(Ok(current)) => operation = current,

@@ -68,16 +68,23 @@ impl Plan {
         let zone = zone(launch, config)?;
         let fingerprint = config.fingerprint(count);
         let owner = config.launch_token.as_ref().map(owner);
-        let labels = all_labels(launch, config);
+        let tags = labels::encode(&config.tags);
+        let labels = all_labels(launch, config, tags.labels);
         let (card, network) = network_card(launch, config, &zone);
         let mut body = Instance::new()
             .set_machine_type(format!(
                 "zones/{zone}/machineTypes/{}",
                 config.instance_type
             ))
-            .set_labels(labels.clone())
-            .set_metadata(items(launch, config, fingerprint, owner.as_deref())?)
             .set_disks(disks(launch, config, &zone, &labels))
+            .set_labels(labels)
+            .set_metadata(items(
+                launch,
+                config,
+                fingerprint,
+                owner.as_deref(),
+                tags.originals,
+            )?)
             .set_network_interfaces([card])
             .set_tags(Tags::new().set_items(network_tags(launch, config)?));
         body.scheduling = scheduling(launch, config);
@@ -165,21 +172,26 @@ fn zone(launch: &GcpLaunchConfig, config: &InstanceConfig) -> Result<Zone, Inval
     })
 }
 
-/// Returns the labels of the launch config and the tags of the launch.
-fn all_labels(launch: &GcpLaunchConfig, config: &InstanceConfig) -> BTreeMap<String, String> {
+/// Returns the labels of the launch config, and those of the tags of the launch.
+fn all_labels(
+    launch: &GcpLaunchConfig,
+    config: &InstanceConfig,
+    of_tags: BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
     let mut labels = launch.labels.clone();
     // A tag of the launch overrides a label, also if it is stored under a placeholder.
     labels.retain(|key, _| config.tags.get(key).is_none());
-    labels.extend(labels::encode(&config.tags).labels);
+    labels.extend(of_tags);
     labels
 }
 
-/// Returns the metadata: marks, image, tags, user data and that of the launch config.
+/// Returns the metadata: marks, image, the tags that are not labels, user data and that of the launch config.
 fn items(
     launch: &GcpLaunchConfig,
     config: &InstanceConfig,
     fingerprint: Fingerprint,
     owner: Option<&str>,
+    originals: Option<String>,
 ) -> Result<Metadata, InvalidValue> {
     let mark = fingerprint.as_uuid().to_string();
     let mut items = vec![
@@ -187,7 +199,6 @@ fn items(
         metadata::item(metadata::IMAGE, config.image.as_str()),
     ];
     items.extend(owner.map(|owner| metadata::item(metadata::OWNER, owner)));
-    let originals = labels::encode(&config.tags).originals;
     items.extend(originals.map(|text| metadata::item(metadata::TAGS, &text)));
     if let Some(data) = &config.user_data {
         items.extend(metadata::user_data(data, launch.user_data)?);

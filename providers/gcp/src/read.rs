@@ -24,7 +24,7 @@ use google_cloud_compute_v1::model::{Instance, Operation as NativeOperation};
 
 use crate::{
     GcpProvisioner,
-    address::Address,
+    address::{self, Address},
     client::{ListScope, require_complete},
     convert,
     error::{ErrorContext, Failure, GcpFailure as _},
@@ -76,8 +76,19 @@ impl GcpProvisioner {
         Address::parse(id).filter(|at| at.project == self.client.project())
     }
 
+    /// Returns the number in an id of this project, or `None` for any other id.
+    pub(crate) fn number(&self, id: &InstanceId) -> Option<u64> {
+        address::number_in(id, self.client.project())
+    }
+
     /// Describes the instances of one filter. If the list fails, each zone is read on its own.
     async fn find_each(&self, call: &Call, ids: &[InstanceId]) -> Vec<Result<InstanceInfo>> {
+        if let [id] = ids {
+            let found = self.find_by_id(call, ids).await;
+            let missing = || self.not_found_yet(call, id);
+            let info = found.and_then(|mut found| found.remove(id).ok_or_else(missing));
+            return vec![info];
+        }
         let result_for = |found: &Result<Found>, id: &InstanceId| match found {
             Ok(found) => {
                 let info = found.get(id).cloned();
@@ -122,28 +133,31 @@ impl GcpProvisioner {
         let to_error = |failure: Failure| failure.into_error(call, ErrorContext::default());
         let wanted: BTreeMap<_, _> = ids
             .iter()
-            .filter_map(|id| Some((self.address(id)?.number, self.address(id)?)))
+            .filter_map(|id| self.address(id))
+            .map(|at| (at.number, at))
             .collect();
         let (natives, now) = self.read_natives(&wanted).await.map_err(to_error)?;
         let mut infos = self.infos(call, &natives)?;
         infos.retain(|info| ids.contains(&info.id));
         let infos = self.resolve_shown(infos, Unclear::Report).await;
         let infos = infos.map_err(to_error)?;
+        let mut found: Found = infos
+            .into_iter()
+            .map(|info| (info.id.clone(), info))
+            .collect();
         let shown: BTreeSet<_> = natives.iter().filter_map(|native| native.id).collect();
-        // A name is unique only within its zone.
-        let live_names = natives.iter().filter_map(|native| {
-            let at = convert::address(self.client.project(), native).ok()?;
-            Some((at.zone, at.name))
-        });
-        let names: BTreeSet<_> = live_names.collect();
-        let is_replaced = |at: &Address| names.contains(&(at.zone.clone(), at.name.clone()));
-        let absent = wanted
-            .into_values()
-            .filter(|at| !shown.contains(&at.number));
-        let absent = self.resolve_absent(absent.collect(), now, is_replaced);
-        let absent = absent.await.map_err(to_error)?;
-        let infos = infos.into_iter().chain(absent);
-        Ok(infos.map(|info| (info.id.clone(), info)).collect())
+        let mut absent: Vec<_> = wanted.into_values().collect();
+        absent.retain(|at| !shown.contains(&at.number));
+        if !absent.is_empty() {
+            // A name is unique only within its zone.
+            let places = natives.iter().filter_map(|one| convert::place(one).ok());
+            let names: BTreeSet<_> = places.map(|(zone, name, _)| (zone, name)).collect();
+            let is_replaced = |at: &Address| names.contains(&(&*at.zone, &*at.name));
+            let absent = self.resolve_absent(absent, now, is_replaced).await;
+            let absent = absent.map_err(to_error)?.into_iter();
+            found.extend(absent.map(|info| (info.id.clone(), info)));
+        }
+        Ok(found)
     }
 
     /// Reads the instances at these addresses, or those that have their names now: a single one by

@@ -50,24 +50,21 @@ impl GcpProvisioner {
     /// Completes the states of instances that a read shows, in the same order.
     pub(crate) async fn resolve_shown(
         &self,
-        infos: Vec<InstanceInfo>,
+        mut infos: Vec<InstanceInfo>,
         unclear: Unclear,
     ) -> Result<Vec<InstanceInfo>, Failure> {
-        let remembered = infos
-            .into_iter()
-            .map(|info| self.complete_from_memory(info));
-        let remembered: Vec<_> = remembered.collect();
-        let mut infos: Vec<_> = stream::iter(remembered)
-            .buffered(self.options.concurrency.get() as usize)
-            .try_collect()
-            .await?;
-        let is_unclear = |info: &InstanceInfo, at: &Address| {
-            info.state == CloudInstanceState::Stopping && !self.memory.is_stopping(at.number)
+        self.complete_from_memory(&mut infos).await?;
+        let unclear_at = |info: &InstanceInfo| {
+            if info.state != CloudInstanceState::Stopping {
+                return None;
+            }
+            let at = self.address(&info.id)?;
+            (!self.memory.is_stopping(at.number)).then_some(at)
         };
-        let addresses = infos
-            .iter()
-            .filter_map(|info| self.address(&info.id).filter(|at| is_unclear(info, at)));
-        let addresses: Vec<_> = addresses.collect();
+        let addresses: Vec<_> = infos.iter().filter_map(unclear_at).collect();
+        if addresses.is_empty() {
+            return Ok(infos);
+        }
         let histories = match self.histories_of(&addresses).await {
             Err(failure) if failure.is_throttled() && unclear == Unclear::Report => {
                 Histories::default()
@@ -75,44 +72,63 @@ impl GcpProvisioner {
             read => read?,
         };
         for info in &mut infos {
-            let at = self.address(&info.id).filter(|at| is_unclear(info, at));
-            let Some(at) = at else { continue };
+            let Some(at) = unclear_at(info) else { continue };
             self.remember_delete(&histories, at.number);
             // Compute Engine shows an instance whose creation failed as stopping while it removes it.
             if let History::Deleting | History::Deleted(_) | History::CreateFailed(_) =
                 summary_of(&histories, at.number)
             {
-                *info = convert::mark_terminating(info.clone());
+                convert::mark_terminating(info);
             }
         }
         Ok(infos)
     }
 
-    /// Completes an instance from the memory: one that this handle deletes is terminating, whatever a
-    /// stale read shows, unless its deletion failed.
-    async fn complete_from_memory(&self, info: InstanceInfo) -> Result<InstanceInfo, Failure> {
-        let Some(at) = self.address(&info.id) else {
-            return Ok(info);
-        };
-        if let Some(ended) = self.memory.end(at.number) {
-            return Ok(ended);
-        }
+    /// Completes instances from the memory: one that this handle deletes is terminating, whatever a
+    /// stale read shows, unless its deletion failed. Reads only the operations of such deletions.
+    async fn complete_from_memory(&self, infos: &mut [InstanceInfo]) -> Result<(), Failure> {
         let window = self.capabilities.consistency_window;
-        let Some((operation, _)) = self.memory.delete(at.number, window) else {
-            return Ok(info);
-        };
-        let is_deleted = info.state == CloudInstanceState::Stopping
-            || match self.read_outcome(&at.zone, &operation).await? {
-                Outcome::Running | Outcome::Succeeded => true,
-                Outcome::Failed(_) | Outcome::Expired => {
-                    self.memory.forget_delete(at.number);
-                    false
-                }
+        let mut reads = Vec::new();
+        for (index, info) in infos.iter_mut().enumerate() {
+            let Some(number) = self.number(&info.id) else {
+                continue;
             };
-        Ok(if is_deleted {
-            convert::mark_terminating(info)
-        } else {
-            info
+            if let Some(ended) = self.memory.end(number) {
+                *info = ended;
+            } else if let Some((operation, _)) = self.memory.delete(number, window) {
+                if info.state == CloudInstanceState::Stopping {
+                    convert::mark_terminating(info);
+                } else if let Some(at) = self.address(&info.id) {
+                    reads.push(self.is_deleted(index, at, operation));
+                }
+            }
+        }
+        if reads.is_empty() {
+            return Ok(());
+        }
+        let width = self.options.concurrency.get() as usize;
+        let deleted: Vec<_> = stream::iter(reads).buffered(width).try_collect().await?;
+        for index in deleted.into_iter().flatten() {
+            if let Some(info) = infos.get_mut(index) {
+                convert::mark_terminating(info);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns `index` if this deletion has not failed.
+    async fn is_deleted(
+        &self,
+        index: usize,
+        at: Address,
+        operation: String,
+    ) -> Result<Option<usize>, Failure> {
+        Ok(match self.read_outcome(&at.zone, &operation).await? {
+            Outcome::Running | Outcome::Succeeded => Some(index),
+            Outcome::Failed(_) | Outcome::Expired => {
+                self.memory.forget_delete(at.number);
+                None
+            }
         })
     }
 
