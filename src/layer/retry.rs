@@ -348,7 +348,8 @@ impl Layer for Retry {
         let opened = async move {
             let mut state = RetryState::new(&self.policy);
             loop {
-                let mut items = open();
+                // A stream without items has ended already, and `chain` polls it once more.
+                let mut items = open().fuse();
                 let first = telemetry::attempt_stream(&request, state.attempt, items.next()).await;
                 if let Some(Err(error)) = &first {
                     if let Some(delay) = state.next_delay(&request, min_delay(&request, error)) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fleetwright::{
     Effect, ErrorKind, InstanceFilter, InstanceProvisioner as _, LaunchRecord, ListItem, Operation,
     RetryAdvice,
-    layer::{Layered, Timeout, TimeoutPolicy},
+    layer::{Layered, Retry, RetryPolicy, Timeout, TimeoutPolicy},
 };
 use fleetwright_memory::{Fault, MemoryCloud, Phase, Rule, WireCall};
 use futures_util::{StreamExt as _, stream};
@@ -151,4 +151,15 @@ async fn timed_out_launch_is_found_by_its_token() {
             .unwrap();
         assert_eq!(live(&cloud), 1);
     }
+}
+
+#[tokio::test]
+async fn retried_stream_without_items_ends() {
+    let inner = Layered::new(
+        StreamOnly::new(stream::empty()),
+        Timeout::new(TimeoutPolicy::new(secs(1))),
+    );
+    let retried = Layered::new(inner, Retry::new(RetryPolicy::default()));
+    let filter = InstanceFilter::new();
+    assert_eq!(retried.stream_instances(&filter).count().await, 0);
 }
