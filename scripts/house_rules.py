@@ -51,12 +51,17 @@ ARROWS = {
     "fleetwright-simulation": ANYTHING,
     "fleetwright-facade-testkit": ANYTHING,
     "region-e2e": ANYTHING,
+    "garm-provider-fleetwright": {
+        "fleetwright", "fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure", "persistent",
+    },
 }
 
-# Dependencies that must be optional: the examples and the measurements build no vendor SDK unless a feature enables it.
+# Dependencies that must be optional: the examples and the measurements build no vendor SDK unless a feature enables it, and GARM's provider is built
+# for one cloud.
 OPTIONAL_ARROWS = {
     "fleetwright-bench": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure"},
     "fleetwright-examples": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure"},
+    "garm-provider-fleetwright": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure", "persistent"},
 }
 
 VENDOR_SDK = re.compile(r"aws|google|azure", re.IGNORECASE)

@@ -157,10 +157,8 @@ mod tests {
             "status": "running",
         });
         assert_eq!(answer, expected);
-        let foreign = InstanceInfo::new(
-            InstanceId::new("i-2").unwrap(),
-            CloudInstanceState::Running,
-        );
+        let foreign =
+            InstanceInfo::new(InstanceId::new("i-2").unwrap(), CloudInstanceState::Running);
         assert_eq!(ProviderInstance::of(&foreign), None);
     }
 }

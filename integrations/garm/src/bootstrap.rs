@@ -163,7 +163,8 @@ impl BootstrapInstance {
     /// It is empty, not JSON, or lacks a field. The message has the position and no part of the document, which contains secrets.
     pub fn parse(bytes: &[u8]) -> Result<Self, Failure> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
-            let message = "standard input is empty: CreateInstance needs GARM's JSON document there";
+            let message =
+                "standard input is empty: CreateInstance needs GARM's JSON document there";
             return Err(Failure::new(message));
         }
         serde_json::from_slice(bytes).map_err(|error| {

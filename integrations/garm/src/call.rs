@@ -236,29 +236,59 @@ mod tests {
     fn unknown_commands_and_versions_are_refused_with_the_known_ones() {
         let message = |pairs: &[(&str, &str)]| call(pairs).unwrap_err().to_string();
         let unknown = message(&[("GARM_COMMAND", "Create")]);
-        assert!(unknown.contains("\"Create\"") && unknown.contains("CreateInstance, DeleteInstance"), "{unknown}");
+        assert!(
+            unknown.contains("\"Create\"") && unknown.contains("CreateInstance, DeleteInstance"),
+            "{unknown}"
+        );
         assert!(message(&[]).contains("GARM_COMMAND is not set"));
-        let newer = message(&[("GARM_COMMAND", "GetVersion"), ("GARM_INTERFACE_VERSION", "v0.2.0")]);
+        let newer = message(&[
+            ("GARM_COMMAND", "GetVersion"),
+            ("GARM_INTERFACE_VERSION", "v0.2.0"),
+        ]);
         assert!(newer.contains("v0.1.0 and v0.1.1"), "{newer}");
         let early = message(&[("GARM_COMMAND", "ValidatePoolInfo")]);
-        assert!(early.contains("v0.1.0") && !early.contains("GetConfigJSONSchema"), "{early}");
-        assert!(call(&[("GARM_COMMAND", "ValidatePoolInfo"), ("GARM_INTERFACE_VERSION", "v0.1.1")]).is_ok());
+        assert!(
+            early.contains("v0.1.0") && !early.contains("GetConfigJSONSchema"),
+            "{early}"
+        );
+        assert!(
+            call(&[
+                ("GARM_COMMAND", "ValidatePoolInfo"),
+                ("GARM_INTERFACE_VERSION", "v0.1.1")
+            ])
+            .is_ok()
+        );
     }
 
     #[test]
     fn both_names_of_start_and_stop_are_accepted() {
-        for (name, command) in [("Start", Command::StartInstance), ("StopInstance", Command::StopInstance)] {
+        for (name, command) in [
+            ("Start", Command::StartInstance),
+            ("StopInstance", Command::StopInstance),
+        ] {
             assert_eq!(call(&[("GARM_COMMAND", name)]).unwrap().command, command);
         }
     }
 
     #[test]
     fn specs_are_json_in_base64() {
-        let specs = |text| call(&[("GARM_COMMAND", "GetVersion"), ("GARM_POOL_EXTRASPECS", text)]).unwrap().extra_specs();
+        let specs = |text| {
+            call(&[
+                ("GARM_COMMAND", "GetVersion"),
+                ("GARM_POOL_EXTRASPECS", text),
+            ])
+            .unwrap()
+            .extra_specs()
+        };
         assert_eq!(specs("").unwrap(), Value::Null);
         assert_eq!(specs("bnVsbA==").unwrap(), Value::Null);
         assert_eq!(specs("eyJhIjoxfQ==").unwrap(), serde_json::json!({"a": 1}));
-        assert!(specs("s3cr3t!").unwrap_err().to_string().ends_with("not JSON in base64"));
+        assert!(
+            specs("s3cr3t!")
+                .unwrap_err()
+                .to_string()
+                .ends_with("not JSON in base64")
+        );
     }
 
     #[test]

@@ -315,15 +315,26 @@ mod tests {
     #[test]
     fn exactly_one_cloud_is_configured() {
         let none = ConfigFile::parse("[launch]\nzone = \"a\"\n").unwrap_err();
-        assert!(none.to_string().contains("line 1, column 1: no cloud is configured"), "{none}");
+        assert!(
+            none.to_string()
+                .contains("line 1, column 1: no cloud is configured"),
+            "{none}"
+        );
         let two = ConfigFile::parse("[memory]\nfolder = \"x\"\n[ec2]\n").unwrap_err();
-        assert!(two.to_string().contains("line 1, column 2: memory: [ec2] is configured too"), "{two}");
+        assert!(
+            two.to_string()
+                .contains("line 1, column 1: memory: [ec2] is configured too"),
+            "{two}"
+        );
     }
 
     #[test]
     fn anonymous_credentials_need_an_emulator() {
         let text = "[gcp]\nproject = \"p-1\"\nzones = [\"a-b\"]\ncredentials = \"anonymous\"\n";
         let mistakes = ConfigFile::parse(text).unwrap_err().to_string();
-        assert!(mistakes.contains("line 4, column 15: gcp.credentials"), "{mistakes}");
+        assert!(
+            mistakes.contains("line 4, column 15: gcp.credentials"),
+            "{mistakes}"
+        );
     }
 }

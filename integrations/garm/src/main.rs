@@ -1,9 +1,6 @@
 //! The program that GARM starts once for every call.
 
-use std::{
-    io::Write as _,
-    process::ExitCode,
-};
+use std::{io::Write as _, process::ExitCode};
 
 fn main() -> ExitCode {
     match garm_provider_fleetwright::run(|name| std::env::var(name).ok(), std::io::stdin()) {

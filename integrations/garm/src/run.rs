@@ -2,7 +2,9 @@
 
 use std::io::Read;
 
-use fleetwright::{ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, InvalidValue};
+use fleetwright::{
+    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, InvalidValue,
+};
 use serde::Deserialize;
 
 use crate::{
@@ -23,10 +25,7 @@ use crate::{
 ///
 /// # Errors
 /// The failure, with its exit code.
-pub fn run(
-    variable: impl Fn(&str) -> Option<String>,
-    input: impl Read,
-) -> Result<String, Failure> {
+pub fn run(variable: impl Fn(&str) -> Option<String>, input: impl Read) -> Result<String, Failure> {
     let call = Call::read(variable)?;
     match call.command {
         Command::GetVersion => Ok(format!("v{}", env!("CARGO_PKG_VERSION"))),
@@ -48,9 +47,7 @@ pub fn run(
 }
 
 /// Runs a call on one thread, until it is done or the process is asked to end.
-fn block_on(
-    work: impl Future<Output = Result<String, Failure>>,
-) -> Result<String, Failure> {
+fn block_on(work: impl Future<Output = Result<String, Failure>>) -> Result<String, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = { runtime }.enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(format!("the runtime: {error}")))?;
@@ -88,7 +85,13 @@ async fn create(call: &Call, document: &BootstrapInstance) -> Result<String, Fai
     let script = boot.windows_script.clone();
     let cloud = cloud::open(&file, &settings, script.as_ref()).await?;
     let limit = cloud.capabilities().max_user_data_bytes;
-    let config = launch_config(document, &settings, boot, limit, controller_tags(&controller, &name, &pool, document, &file))?;
+    let config = launch_config(
+        document,
+        &settings,
+        boot,
+        limit,
+        controller_tags(&controller, &name, &pool, document, &file),
+    )?;
     let new = NewInstance { name, config };
     let fleet = Fleet::new(cloud.as_ref(), &controller);
     tokio::select! {
@@ -102,9 +105,8 @@ async fn create(call: &Call, document: &BootstrapInstance) -> Result<String, Fai
 /// Returns the settings of a launch: those of the file, and those of the pool over them.
 fn settings(file: &ConfigFile, specs: &serde_json::Value) -> Result<LaunchSettings, Failure> {
     let pool = LaunchSettings::of_pool(specs);
-    let pool = pool.map_err(|mistakes| {
-        Failure::new(format!("the extra specs of the pool: {mistakes}"))
-    })?;
+    let pool =
+        pool.map_err(|mistakes| Failure::new(format!("the extra specs of the pool: {mistakes}")))?;
     Ok(file.launch.overridden_by(pool))
 }
 
@@ -205,7 +207,8 @@ fn validate(call: &Call, input: impl Read) -> Result<(), Failure> {
     let info = if bytes.iter().all(u8::is_ascii_whitespace) {
         PoolInfo::default()
     } else {
-        let message = "the document on standard input is not JSON with image, flavor and extra_specs";
+        let message =
+            "the document on standard input is not JSON with image, flavor and extra_specs";
         serde_json::from_slice(&bytes).map_err(|_| Failure::new(message))?
     };
     let file = ConfigFile::load(&call.config_file()?)?;

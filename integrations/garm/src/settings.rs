@@ -142,7 +142,10 @@ impl LaunchSettings {
         }
         for name in self.tags.keys() {
             if name.to_lowercase().starts_with(key::PREFIX) || name.is_empty() {
-                let what = format!("the keys that start with {} belong to this program", key::PREFIX);
+                let what = format!(
+                    "the keys that start with {} belong to this program",
+                    key::PREFIX
+                );
                 report(&["tags", name], what);
             }
         }
@@ -158,7 +161,10 @@ impl LaunchSettings {
         }
         let template = self.runner_install_template.as_deref();
         if template.is_some_and(|text| decode_text(text).is_none()) {
-            report(&["runner_install_template"], "expected text in base64".to_owned());
+            report(
+                &["runner_install_template"],
+                "expected text in base64".to_owned(),
+            );
         }
     }
 
@@ -281,10 +287,16 @@ mod tests {
     #[test]
     fn pool_overrides_the_file_field_by_field() {
         let read = |value| LaunchSettings::of_pool(&value).unwrap();
-        let file = read(json!({"zone": "a", "disk_size_gb": 20, "tags": {"team": "blue", "cost": "1"}}));
-        let pool = read(json!({"zone": "b", "tags": {"team": "red"}, "alternatives": [{"market": "on-demand"}]}));
+        let file =
+            read(json!({"zone": "a", "disk_size_gb": 20, "tags": {"team": "blue", "cost": "1"}}));
+        let pool = read(
+            json!({"zone": "b", "tags": {"team": "red"}, "alternatives": [{"market": "on-demand"}]}),
+        );
         let both = file.overridden_by(pool);
-        assert_eq!((both.zone.as_deref(), both.disk_size_gb), (Some("b"), Some(20)));
+        assert_eq!(
+            (both.zone.as_deref(), both.disk_size_gb),
+            (Some("b"), Some(20))
+        );
         assert_eq!(both.tags.get("team").map(String::as_str), Some("red"));
         assert_eq!(both.tags.get("cost").map(String::as_str), Some("1"));
         assert_eq!(both.alternatives().unwrap().len(), 2);
@@ -294,7 +306,10 @@ mod tests {
     #[test]
     fn absent_specs_are_empty_settings() {
         for value in [json!(null), json!({}), json!({"zone": null})] {
-            assert_eq!(LaunchSettings::of_pool(&value).unwrap(), LaunchSettings::default());
+            assert_eq!(
+                LaunchSettings::of_pool(&value).unwrap(),
+                LaunchSettings::default()
+            );
         }
     }
 
@@ -306,7 +321,13 @@ mod tests {
             "runner_install_template": "?",
         });
         let text = LaunchSettings::of_pool(&specs).unwrap_err().to_string();
-        for part in ["4 mistakes", "tags.garm-name", "expected a file name", "expected base64", "runner_install_template"] {
+        for part in [
+            "4 mistakes",
+            "tags.garm-name",
+            "expected a file name",
+            "expected base64",
+            "runner_install_template",
+        ] {
             assert!(text.contains(part), "{text}");
         }
     }

@@ -1,7 +1,9 @@
 //! Azure as the config file describes it.
 
 use fleetwright::{InvalidValue, NetworkId, SecurityGroupId, Zone};
-use fleetwright_azure::{AzureCloud, AzureCredentials, AzureLaunchConfig, AzureOptions, AzureProvisioner};
+use fleetwright_azure::{
+    AzureCloud, AzureCredentials, AzureLaunchConfig, AzureOptions, AzureProvisioner,
+};
 
 use crate::{
     config::{AzureSection, Limits},
@@ -32,13 +34,19 @@ pub(super) fn open(
     }
     let launch = launch_config(section, settings);
     let launch = launch.map_err(|invalid| Failure::new(format!("azure: {invalid}")))?;
-    Ok(AzureProvisioner::new(credentials(section)?, launch, options)?)
+    Ok(AzureProvisioner::new(
+        credentials(section)?,
+        launch,
+        options,
+    )?)
 }
 
 /// Returns the cloud of the authority that the environment names, as the provider's own `from_env` does.
 fn cloud() -> Result<AzureCloud, Failure> {
     let authority = std::env::var("AZURE_AUTHORITY_HOST").unwrap_or_default();
-    let host = authority.trim_start_matches("https://").trim_end_matches('/');
+    let host = authority
+        .trim_start_matches("https://")
+        .trim_end_matches('/');
     match host {
         "" | "login.microsoftonline.com" => Ok(AzureCloud::Public),
         "login.chinacloudapi.cn" => Ok(AzureCloud::China),

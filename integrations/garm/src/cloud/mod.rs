@@ -147,10 +147,7 @@ pub(crate) fn check(config: &ConfigFile) -> Option<Invalid> {
     let refused = |table: &str, invalid: &InvalidValue| {
         let field = invalid.field();
         let key: String = field.chars().take_while(|c| *c != '[').collect();
-        (
-            vec![table.to_owned(), key],
-            invalid.to_string(),
-        )
+        (vec![table.to_owned(), key], invalid.to_string())
     };
     match config {
         #[cfg(feature = "ec2")]
@@ -185,7 +182,13 @@ mod tests {
     fn ids_are_told_from_names() {
         let ec2 = ConfigFile::parse("[ec2]\n").unwrap();
         assert!(is_id(&ec2, "i-0123456789abcdef0") && is_id(&ec2, "i-01234567"));
-        for name in ["garm-ny9HeeQYw2rl", "i-ny9HeeQYw2rl", "i-0123456789ab", "i-0123456789ABCDEF0", ""] {
+        for name in [
+            "garm-ny9HeeQYw2rl",
+            "i-ny9HeeQYw2rl",
+            "i-0123456789ab",
+            "i-0123456789ABCDEF0",
+            "",
+        ] {
             assert!(!is_id(&ec2, name), "{name}");
         }
         let memory = ConfigFile::parse("[memory]\nfolder = \"x\"\n").unwrap();

@@ -69,7 +69,11 @@ impl<'s> Check<'s, '_> {
             ("string", Kind::Text(text)) => {
                 let least = schema.get("minLength").and_then(Value::as_u64).unwrap_or(0);
                 if (text.trim().chars().count() as u64) < least {
-                    self.report(node.at, &place, "is empty; give a value or leave the field out");
+                    self.report(
+                        node.at,
+                        &place,
+                        "is empty; give a value or leave the field out",
+                    );
                 }
             }
             ("boolean", Kind::Boolean(_)) | ("any", _) => {}
@@ -147,7 +151,11 @@ impl<'s> Check<'s, '_> {
                 let schema = properties.and_then(|all| all.get(name));
                 let schema = schema.map_or(&Value::Null, |schema| self.resolve(schema));
                 let expected = type_words(expected_type(schema));
-                self.report(at, &join(place, name), format!("is missing: expected {expected}"));
+                self.report(
+                    at,
+                    &join(place, name),
+                    format!("is missing: expected {expected}"),
+                );
             }
         }
     }
@@ -160,10 +168,13 @@ fn names(schema: &Value) -> Option<Vec<&str>> {
     }
     let choices = schema.get("oneOf")?.as_array()?;
     let name = |choice: &'_ Value| choice.get("const").and_then(Value::as_str).map(str::len);
-    choices.iter().all(|choice| name(choice).is_some()).then(|| {
-        let constants = choices.iter().filter_map(|choice| choice.get("const"));
-        constants.filter_map(Value::as_str).collect()
-    })
+    choices
+        .iter()
+        .all(|choice| name(choice).is_some())
+        .then(|| {
+            let constants = choices.iter().filter_map(|choice| choice.get("const"));
+            constants.filter_map(Value::as_str).collect()
+        })
 }
 
 /// Returns the type of a schema, without the null of a nullable one.

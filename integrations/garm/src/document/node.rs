@@ -1,6 +1,9 @@
 //! The values of a document, with their positions.
 
-use toml::{Spanned, de::{DeTable, DeValue}};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
 
 use super::Mistake;
 
@@ -76,9 +79,7 @@ impl Node {
         match &self.kind {
             Kind::Table(fields) => {
                 let field = fields.iter().find(|field| field.name == *first);
-                field.map_or(self.at, |field| {
-                    field.value.position_of(rest).or(field.at)
-                })
+                field.map_or(self.at, |field| field.value.position_of(rest).or(field.at))
             }
             Kind::List(values) => {
                 let index: Option<usize> = first.parse().ok();
@@ -175,7 +176,11 @@ impl<'t> Lines<'t> {
                 parsed.map_or(Kind::Other("a number that is too large"), Kind::Integer)
             }
             DeValue::Float(number) => {
-                let parsed = number.as_str().parse().ok().filter(|it: &f64| it.is_finite());
+                let parsed = number
+                    .as_str()
+                    .parse()
+                    .ok()
+                    .filter(|it: &f64| it.is_finite());
                 parsed.map_or(Kind::Other("an infinite number"), Kind::Number)
             }
             DeValue::Boolean(value) => Kind::Boolean(*value),

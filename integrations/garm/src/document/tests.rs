@@ -31,12 +31,32 @@ call_timeout_seconds = "a minute"
     let expected = [
         (3, 1, "ec2.regoin: is unknown"),
         (3, 1, "did you mean region?"),
-        (4, 19, "ec2.security_groups: found a string: expected an array"),
-        (5, 22, "ec2.metadata_hop_limit: 65 is out of range: expected 1 to 64"),
-        (8, 10, "launch.market: \"sport\" is unknown: expected one of on-demand, spot; did you mean spot?"),
+        (
+            4,
+            19,
+            "ec2.security_groups: found a string: expected an array",
+        ),
+        (
+            5,
+            22,
+            "ec2.metadata_hop_limit: 65 is out of range: expected 1 to 64",
+        ),
+        (
+            8,
+            10,
+            "launch.market: \"sport\" is unknown: expected one of on-demand, spot; did you mean spot?",
+        ),
         (9, 16, "launch.disk_size_gb: 0 is out of range"),
-        (12, 8, "launch.alternatives[0].zone: found a whole number: expected a string"),
-        (15, 24, "limits.call_timeout_seconds: found a string: expected a number"),
+        (
+            12,
+            8,
+            "launch.alternatives[0].zone: found a whole number: expected a string",
+        ),
+        (
+            15,
+            24,
+            "limits.call_timeout_seconds: found a string: expected a number",
+        ),
     ];
     let found = mistakes(text);
     assert_eq!(found.len(), expected.len() - 1, "{found:#?}");
@@ -58,7 +78,10 @@ fn missing_fields_are_reported_at_their_table() {
 #[test]
 fn syntax_is_reported_with_its_line_and_nothing_else() {
     let found = mistakes("[ec2]\nregion = eu-west-1\nwhat = 1\n");
-    assert!(found.iter().all(|mistake| mistake.starts_with("line 2, ")), "{found:?}");
+    assert!(
+        found.iter().all(|mistake| mistake.starts_with("line 2, ")),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -67,6 +90,9 @@ fn json_has_paths_without_positions() {
     let read = Document::json(&value).read::<crate::settings::LaunchSettings>(|_, _| {});
     let text = read.unwrap_err().to_string();
     assert!(text.starts_with("2 mistakes\n"), "{text}");
-    assert!(text.contains("disk_size_gb: found a string: expected a whole number"), "{text}");
+    assert!(
+        text.contains("disk_size_gb: found a string: expected a whole number"),
+        "{text}"
+    );
     assert!(text.contains("colour: is unknown"), "{text}");
 }

@@ -6,8 +6,7 @@
 use std::{num::NonZeroU32, time::Duration};
 
 use fleetwright::{
-    Effect, ErrorKind, InstanceConfig, InstanceInfo, InstanceProvisionerExt as _, LaunchRecord,
-    LaunchToken, ProvisionError,
+    Effect, ErrorKind, InstanceConfig, InstanceInfo, LaunchRecord, LaunchToken, ProvisionError,
 };
 use tokio::time::{Instant, sleep};
 
@@ -90,7 +89,7 @@ impl Fleet<'_> {
         if !is_taken && error.effect() == Effect::None {
             return Err(error.clone().into());
         }
-        match self.cloud.settle_launch(token).await? {
+        match self.launched(token).await? {
             LaunchRecord::Found(infos) => match self.confirmed(infos).await? {
                 Some(info) => Ok(Next::Found(info)),
                 None => Ok(Next::Spent),
@@ -100,6 +99,17 @@ impl Fleet<'_> {
                 Some(delay) if is_taken => Ok(Next::Again(delay)),
                 _ => Err(error.clone().into()),
             },
+        }
+    }
+
+    /// Looks a launch up. A wrong "not found" costs only another call, so the usual lag is enough: GARM deletes the name after a failure.
+    async fn launched(&self, token: &LaunchToken) -> Result<LaunchRecord, Failure> {
+        let mut polls = Polls::new(self.cloud, self.cloud.capabilities().usual_lag());
+        loop {
+            let record = self.cloud.find_launch(token).await?;
+            if record != LaunchRecord::NotFound || !polls.next().await {
+                return Ok(record);
+            }
         }
     }
 

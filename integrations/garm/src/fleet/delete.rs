@@ -35,10 +35,15 @@ impl Fleet<'_> {
             let open = owned.iter().map(|info| info.id.clone());
             let open: Vec<_> = open.filter(|id| !done.contains(id)).collect();
             let results = self.cloud.terminate_instances(&open).await;
-            let failed = open.iter().zip(results).filter_map(|(id, result)| match result {
-                Err(error) if error.kind() != ErrorKind::NotFound => Some(format!("{id}: {error}")),
-                Ok(()) | Err(_) => None,
-            });
+            let failed = open
+                .iter()
+                .zip(results)
+                .filter_map(|(id, result)| match result {
+                    Err(error) if error.kind() != ErrorKind::NotFound => {
+                        Some(format!("{id}: {error}"))
+                    }
+                    Ok(()) | Err(_) => None,
+                });
             let failed: Vec<_> = failed.collect();
             if !failed.is_empty() {
                 let (failed, count) = (failed.join("; "), failed.len());

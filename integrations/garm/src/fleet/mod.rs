@@ -140,7 +140,11 @@ impl<'a> Fleet<'a> {
     }
 
     fn no_name(info: &InstanceInfo) -> Failure {
-        let what = format!("instance {} has no tag {}, which GARM needs", info.id, key::NAME);
+        let what = format!(
+            "instance {} has no tag {}, which GARM needs",
+            info.id,
+            key::NAME
+        );
         Failure::new(what)
     }
 }

@@ -27,7 +27,11 @@ pub(super) fn cloud_config(
     let is_upgraded = !settings
         .disable_updates
         .unwrap_or(options.disable_updates_on_boot);
-    let mut packages: Vec<&str> = if is_upgraded { vec!["curl", "tar"] } else { vec![] };
+    let mut packages: Vec<&str> = if is_upgraded {
+        vec!["curl", "tar"]
+    } else {
+        vec![]
+    };
     let extra = settings.extra_packages.iter().flatten();
     for package in options.extra_packages.iter().chain(extra) {
         if !packages.contains(&package.as_str()) {
@@ -125,8 +129,18 @@ pub(super) fn install_script(
         ("FILE_NAME", name),
         ("DOWNLOAD_URL", url),
         ("DOWNLOAD_TOKEN", token.map_or("", |token| token.reveal())),
-        ("SHA256", tool.sha256_checksum.as_deref().unwrap_or_default()),
-        ("IS_JIT", if document.jit_config_enabled { "yes" } else { "" }),
+        (
+            "SHA256",
+            tool.sha256_checksum.as_deref().unwrap_or_default(),
+        ),
+        (
+            "IS_JIT",
+            if document.jit_config_enabled {
+                "yes"
+            } else {
+                ""
+            },
+        ),
         ("IS_DEBUG", if is_debug { "yes" } else { "" }),
     ];
     let head = "#!/bin/bash\n".to_owned() + &shared(document);
@@ -190,7 +204,11 @@ fn file(name: &str, content: &[u8]) -> Value {
 
 /// Returns the CA bundle as text.
 pub(super) fn bundle(document: &BootstrapInstance) -> Result<Option<String>, Failure> {
-    let Some(encoded) = document.ca_bundle.as_deref().filter(|text| !text.is_empty()) else {
+    let Some(encoded) = document
+        .ca_bundle
+        .as_deref()
+        .filter(|text| !text.is_empty())
+    else {
         return Ok(None);
     };
     let text = decode_text(encoded).filter(|text| text.contains("-----BEGIN CERTIFICATE-----"));

@@ -116,7 +116,8 @@ pub fn first_boot(
         });
     }
     if !settings.pre_install_scripts.is_empty() {
-        let message = "pre_install_scripts are for Linux: put them into the image of a Windows pool";
+        let message =
+            "pre_install_scripts are for Linux: put them into the image of a Windows pool";
         return Err(Failure::new(message));
     }
     let script = windows::script(document, settings, &source)?;
@@ -186,7 +187,9 @@ fn source(document: &BootstrapInstance, settings: &LaunchSettings) -> Result<Sou
 
 /// Compresses, always to the same bytes.
 fn gzip(bytes: &[u8]) -> Result<Vec<u8>, Failure> {
-    let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
+    let mut encoder = GzBuilder::new()
+        .mtime(0)
+        .write(Vec::new(), Compression::best());
     let written = encoder.write_all(bytes).and_then(|()| encoder.finish());
     written.map_err(|error| Failure::new(format!("the user data cannot be compressed: {error}")))
 }

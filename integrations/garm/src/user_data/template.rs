@@ -61,7 +61,13 @@ fn variable(name: &str, document: &BootstrapInstance, settings: &LaunchSettings)
         ".RunnerName" => Some(document.name.clone()),
         ".RunnerLabels" => Some(document.labels.join(",")),
         ".GitHubRunnerGroup" => Some(document.runner_group.clone()),
-        ".CABundle" => Some(document.ca_bundle.as_deref().and_then(decode_text).unwrap_or_default()),
+        ".CABundle" => Some(
+            document
+                .ca_bundle
+                .as_deref()
+                .and_then(decode_text)
+                .unwrap_or_default(),
+        ),
         ".EnableBootDebug" => Some(document.user_data_options.enable_boot_debug.to_string()),
         ".UseJITConfig" => Some(document.jit_config_enabled.to_string()),
         _ => return None,

@@ -37,7 +37,10 @@ fn cloud_config(document: &BootstrapInstance, settings: &LaunchSettings) -> Valu
 
 fn paths(config: &Value) -> Vec<&str> {
     let files = config["write_files"].as_array().unwrap();
-    files.iter().map(|file| file["path"].as_str().unwrap()).collect()
+    files
+        .iter()
+        .map(|file| file["path"].as_str().unwrap())
+        .collect()
 }
 
 #[test]
@@ -47,14 +50,24 @@ fn garm_with_install_scripts_gets_a_small_document() {
     let config = cloud_config(&document(|_| {}), &pool);
     assert_eq!(paths(&config), ["/var/lib/garm-provider/boot.sh"]);
     let script = config["write_files"][0]["content"].as_str().unwrap();
-    assert!(script.contains("FETCH='yes'\nHAS_FALLBACK=''\n"), "{script}");
-    assert!(config.to_string().len() < 4096, "{}", config.to_string().len());
+    assert!(
+        script.contains("FETCH='yes'\nHAS_FALLBACK=''\n"),
+        "{script}"
+    );
+    assert!(
+        config.to_string().len() < 4096,
+        "{}",
+        config.to_string().len()
+    );
 }
 
 #[test]
 fn older_garm_gets_the_script_with_the_document() {
     let config = cloud_config(&document(|_| {}), &settings(json!({})));
-    let expected = ["/var/lib/garm-provider/boot.sh", "/var/lib/garm-provider/install.sh"];
+    let expected = [
+        "/var/lib/garm-provider/boot.sh",
+        "/var/lib/garm-provider/install.sh",
+    ];
     assert_eq!(paths(&config), expected);
     for file in config["write_files"].as_array().unwrap() {
         assert_eq!(file["permissions"], "0600");
@@ -67,14 +80,22 @@ fn older_garm_gets_the_script_with_the_document() {
 
 #[test]
 fn template_of_a_pool_is_used_where_garm_renders_none() {
-    let template = encoded("#!/bin/sh\n# {{ .RunnerName }} {{.ExtraContext.team}} {{ .RunnerLabels }}\n");
-    let pool = settings(json!({"runner_install_template": template, "extra_context": {"team": "blue"}}));
+    let template =
+        encoded("#!/bin/sh\n# {{ .RunnerName }} {{.ExtraContext.team}} {{ .RunnerLabels }}\n");
+    let pool =
+        settings(json!({"runner_install_template": template, "extra_context": {"team": "blue"}}));
     let config = cloud_config(&document(|_| {}), &pool);
-    assert_eq!(config["write_files"][1]["content"], "#!/bin/sh\n# garm-1 blue x,y\n");
+    assert_eq!(
+        config["write_files"][1]["content"],
+        "#!/bin/sh\n# garm-1 blue x,y\n"
+    );
     let unsupported = encoded("{{ if .UseJITConfig }}x{{ end }}");
     let pool = settings(json!({"runner_install_template": unsupported, "install": "script"}));
     let message = first_boot(&document(|_| {}), &pool, WindowsBy::Nothing).unwrap_err();
-    assert!(message.to_string().contains("{{ if .UseJITConfig }}"), "{message}");
+    assert!(
+        message.to_string().contains("{{ if .UseJITConfig }}"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -83,7 +104,8 @@ fn options_of_garm_and_of_the_pool_are_in_the_document() {
     let document = document(|value| {
         value["ssh-keys"] = json!(["ssh-ed25519 AAAA me"]);
         value["ca-cert-bundle"] = json!(bundle);
-        value["user_data_options"] = json!({"disable_updates_on_boot": true, "extra_packages": ["jq"]});
+        value["user_data_options"] =
+            json!({"disable_updates_on_boot": true, "extra_packages": ["jq"]});
         value["proxy_config"] = json!({"http_proxy": "http://proxy:1", "no_proxy": "localhost"});
     });
     let pool = settings(json!({
@@ -93,14 +115,24 @@ fn options_of_garm_and_of_the_pool_are_in_the_document() {
     let config = cloud_config(&document, &pool);
     assert_eq!(config["package_upgrade"], false);
     assert_eq!(config["packages"], json!(["jq", "git"]));
-    assert_eq!(config["ssh_authorized_keys"], json!(["ssh-ed25519 AAAA me"]));
+    assert_eq!(
+        config["ssh_authorized_keys"],
+        json!(["ssh-ed25519 AAAA me"])
+    );
     assert_eq!(config["ca-certs"]["trusted"].as_array().unwrap().len(), 1);
     assert_eq!(config["apt"], json!({"http_proxy": "http://proxy:1"}));
-    assert!(config["bootcmd"].to_string().contains("'proxy=http://proxy:1'"));
+    assert!(
+        config["bootcmd"]
+            .to_string()
+            .contains("'proxy=http://proxy:1'")
+    );
     let commands = config["runcmd"].to_string();
     assert!(commands.find("01-a").unwrap() < commands.find("02-b").unwrap());
     let boot = config["write_files"][0]["content"].as_str().unwrap();
-    assert!(boot.contains("export no_proxy='localhost' NO_PROXY='localhost'"), "{boot}");
+    assert!(
+        boot.contains("export no_proxy='localhost' NO_PROXY='localhost'"),
+        "{boot}"
+    );
 }
 
 #[test]
@@ -128,13 +160,24 @@ fn windows_needs_a_cloud_that_has_it() {
 fn large_documents_are_compressed_and_too_large_ones_are_refused_with_their_sizes() {
     let text = "0123456789abcdef\n".repeat(2_000);
     let pool = settings(json!({"pre_install_scripts": {"a": encoded(&text)}}));
-    let data = || first_boot(&document(|_| {}), &pool, WindowsBy::Nothing).unwrap().user_data.unwrap();
+    let data = || {
+        first_boot(&document(|_| {}), &pool, WindowsBy::Nothing)
+            .unwrap()
+            .user_data
+            .unwrap()
+    };
     let packed = data().within(16_384, OsType::Linux).unwrap();
     assert!(packed.starts_with(&[0x1f, 0x8b]) && packed.len() < 16_384);
     let message = data().within(1_000, OsType::Linux).unwrap_err().to_string();
     assert!(message.contains("the cloud takes 1000"), "{message}");
-    let message = data().within(16_384, OsType::Windows).unwrap_err().to_string();
-    assert!(message.contains("Windows cannot read it compressed"), "{message}");
+    let message = data()
+        .within(16_384, OsType::Windows)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("Windows cannot read it compressed"),
+        "{message}"
+    );
 }
 
 #[test]

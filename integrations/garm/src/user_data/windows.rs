@@ -35,7 +35,8 @@ pub(super) fn script(
 pub(super) fn install_script(document: &BootstrapInstance) -> Result<String, Failure> {
     let tool = document.tool();
     let name = tool.and_then(|tool| tool.filename.as_deref());
-    let name = name.filter(|name| name.starts_with("actions-runner") && !name.contains(['/', '\\']));
+    let name =
+        name.filter(|name| name.starts_with("actions-runner") && !name.contains(['/', '\\']));
     let url = tool.and_then(|tool| tool.download_url.as_deref());
     let (Some(tool), Some(name), Some(url)) = (tool, name, url) else {
         return Err(Failure::new(
@@ -56,8 +57,18 @@ pub(super) fn install_script(document: &BootstrapInstance) -> Result<String, Fai
         ("FileName", name),
         ("DownloadUrl", url),
         ("DownloadToken", token.map_or("", |token| token.reveal())),
-        ("Sha256", tool.sha256_checksum.as_deref().unwrap_or_default()),
-        ("IsJit", if document.jit_config_enabled { "yes" } else { "" }),
+        (
+            "Sha256",
+            tool.sha256_checksum.as_deref().unwrap_or_default(),
+        ),
+        (
+            "IsJit",
+            if document.jit_config_enabled {
+                "yes"
+            } else {
+                ""
+            },
+        ),
     ]);
     Ok(head + INSTALL)
 }
