@@ -11,41 +11,41 @@ use crate::identity::{self, key};
 
 /// An instance as GARM reads it (`params.ProviderInstance` of cloudbase/garm-provider-common).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ProviderInstance {
+pub(crate) struct ProviderInstance {
     /// The cloud's id.
-    pub provider_id: String,
+    pub(crate) provider_id: String,
     /// The name that GARM gave the instance.
-    pub name: String,
+    pub(crate) name: String,
     /// The operating system, as the pool says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub os_type: Option<String>,
+    pub(crate) os_type: Option<String>,
     /// The architecture, as the pool says.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub os_arch: Option<String>,
+    pub(crate) os_arch: Option<String>,
     /// The addresses that the cloud reports.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub addresses: Vec<Address>,
+    pub(crate) addresses: Vec<Address>,
     /// One of the four statuses that GARM accepts.
-    pub status: Status,
+    pub(crate) status: Status,
     /// Why the cloud could not run the instance. Go reads bytes from base64.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_fault: Option<String>,
+    pub(crate) provider_fault: Option<String>,
 }
 
 /// An address of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Address {
+pub(crate) struct Address {
     /// The address.
-    pub address: String,
+    pub(crate) address: String,
     /// `public` or `private`.
     #[serde(rename = "type")]
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
 }
 
 /// The statuses that GARM accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub(crate) enum Status {
     /// It runs, or is about to.
     Running,
     /// It is stopped, or about to be.
@@ -58,7 +58,7 @@ pub enum Status {
 
 impl ProviderInstance {
     /// Describes an instance of this controller. Returns `None` if it has no name of GARM.
-    pub fn of(info: &InstanceInfo) -> Option<Self> {
+    pub(crate) fn of(info: &InstanceInfo) -> Option<Self> {
         let name = identity::name_of(info)?.to_owned();
         let address = |ip: Option<std::net::IpAddr>, kind| {
             ip.map(|ip| Address {
@@ -83,7 +83,7 @@ impl ProviderInstance {
 
 /// Returns the status of an instance. A pending one is running: GARM sets the status of a runner from the answer of its creation and
 /// never asks again, so that a runner with another status would never count as idle.
-pub fn status(info: &InstanceInfo) -> Status {
+pub(crate) fn status(info: &InstanceInfo) -> Status {
     if info.launch_failure.is_some() {
         return Status::Error;
     }

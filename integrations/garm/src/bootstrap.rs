@@ -8,112 +8,112 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use crate::{failure::Failure, secret::Secret};
 
 /// The largest document that is read, in bytes. GARM's are a few KB, with a large CA bundle some hundred.
-pub const MAX_BYTES: usize = 4 * 1024 * 1024;
+pub(crate) const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// The document of a creation. `Debug` shows no secret.
 #[derive(Clone, Debug, Deserialize)]
-pub struct BootstrapInstance {
+pub(crate) struct BootstrapInstance {
     /// The name of the instance.
-    pub name: String,
+    pub(crate) name: String,
     /// The downloads of the runner, for each operating system and architecture.
     #[serde(default, deserialize_with = "or_default")]
-    pub tools: Vec<Tool>,
+    pub(crate) tools: Vec<Tool>,
     /// The repository, organization or enterprise.
     #[serde(default)]
-    pub repo_url: String,
+    pub(crate) repo_url: String,
     /// Where the machine reports its status.
     #[serde(default, rename = "callback-url")]
-    pub callback_url: String,
+    pub(crate) callback_url: String,
     /// Where the machine reads what it needs.
     #[serde(default, rename = "metadata-url")]
-    pub metadata_url: String,
+    pub(crate) metadata_url: String,
     /// What the machine proves itself with towards GARM.
     #[serde(default, rename = "instance-token")]
-    pub instance_token: Secret,
+    pub(crate) instance_token: Secret,
     /// The keys that may log in.
     #[serde(default, rename = "ssh-keys", deserialize_with = "or_default")]
-    pub ssh_keys: Vec<String>,
+    pub(crate) ssh_keys: Vec<String>,
     /// The settings of the pool for this provider.
     #[serde(default)]
-    pub extra_specs: serde_json::Value,
+    pub(crate) extra_specs: serde_json::Value,
     /// The group that the runner joins.
     #[serde(default, rename = "github-runner-group")]
-    pub runner_group: String,
+    pub(crate) runner_group: String,
     /// Certificates that the machine must trust, as PEM in base64.
     #[serde(default, rename = "ca-cert-bundle")]
-    pub ca_bundle: Option<String>,
+    pub(crate) ca_bundle: Option<String>,
     /// The architecture.
-    pub arch: Arch,
+    pub(crate) arch: Arch,
     /// The operating system.
-    pub os_type: OsType,
+    pub(crate) os_type: OsType,
     /// The instance type.
-    pub flavor: String,
+    pub(crate) flavor: String,
     /// The image.
-    pub image: String,
+    pub(crate) image: String,
     /// The labels of the runner, if it is not configured just in time.
     #[serde(default, deserialize_with = "or_default")]
-    pub labels: Vec<String>,
+    pub(crate) labels: Vec<String>,
     /// The pool.
     #[serde(default)]
-    pub pool_id: String,
+    pub(crate) pool_id: String,
     /// What the machine does at its first boot.
     #[serde(default, deserialize_with = "or_default")]
-    pub user_data_options: UserDataOptions,
+    pub(crate) user_data_options: UserDataOptions,
     /// Whether the runner reads its credentials from GARM instead of registering itself.
     #[serde(default)]
-    pub jit_config_enabled: bool,
+    pub(crate) jit_config_enabled: bool,
     /// The proxy of the machine.
     #[serde(default, deserialize_with = "or_default")]
-    pub proxy_config: ProxyConfig,
+    pub(crate) proxy_config: ProxyConfig,
 }
 
 /// A download of the runner.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Tool {
+pub(crate) struct Tool {
     /// `linux`, `win` or another name.
-    pub os: Option<String>,
+    pub(crate) os: Option<String>,
     /// `x64`, `arm64` or another name.
-    pub architecture: Option<String>,
+    pub(crate) architecture: Option<String>,
     /// The address.
-    pub download_url: Option<String>,
+    pub(crate) download_url: Option<String>,
     /// The name of the file.
-    pub filename: Option<String>,
+    pub(crate) filename: Option<String>,
     /// The digest of the file, in hexadecimal digits.
-    pub sha256_checksum: Option<String>,
+    pub(crate) sha256_checksum: Option<String>,
     /// A token for the download, which is a secret.
-    pub temp_download_token: Option<Secret>,
+    pub(crate) temp_download_token: Option<Secret>,
 }
 
 /// What the machine does at its first boot.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct UserDataOptions {
+pub(crate) struct UserDataOptions {
     /// Whether it upgrades no packages.
-    pub disable_updates_on_boot: bool,
+    pub(crate) disable_updates_on_boot: bool,
     /// The packages that it installs.
     #[serde(deserialize_with = "or_default")]
-    pub extra_packages: Vec<String>,
+    pub(crate) extra_packages: Vec<String>,
     /// Whether the install script prints its commands.
-    pub enable_boot_debug: bool,
+    pub(crate) enable_boot_debug: bool,
 }
 
 /// The proxy of the machine. Its addresses can contain a password, so `Debug` shows none.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct ProxyConfig {
+pub(crate) struct ProxyConfig {
     /// For http.
-    pub http_proxy: Secret,
+    pub(crate) http_proxy: Secret,
     /// For https.
-    pub https_proxy: Secret,
+    pub(crate) https_proxy: Secret,
     /// What is reached without it.
-    pub no_proxy: String,
+    pub(crate) no_proxy: String,
 }
 
 /// An operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum OsType {
+pub(crate) enum OsType {
     /// Linux.
     Linux,
     /// Windows.
@@ -123,7 +123,7 @@ pub enum OsType {
 /// An architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Arch {
+pub(crate) enum Arch {
     /// 64 bits, Intel and AMD.
     Amd64,
     /// 32 bits, Intel and AMD.
@@ -136,7 +136,7 @@ pub enum Arch {
 
 impl OsType {
     /// Returns GARM's name.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Linux => "linux",
             Self::Windows => "windows",
@@ -146,7 +146,7 @@ impl OsType {
 
 impl Arch {
     /// Returns GARM's name.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Amd64 => "amd64",
             Self::I386 => "i386",
@@ -161,7 +161,7 @@ impl BootstrapInstance {
     ///
     /// # Errors
     /// It is empty, not JSON, or lacks a field. The message has the position and no part of the document, which contains secrets.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Failure> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Failure> {
         if bytes.iter().all(u8::is_ascii_whitespace) {
             let message =
                 "standard input is empty: CreateInstance needs GARM's JSON document there";
@@ -182,7 +182,7 @@ impl BootstrapInstance {
     }
 
     /// Returns the download for this machine, if GARM sent one.
-    pub fn tool(&self) -> Option<&Tool> {
+    pub(crate) fn tool(&self) -> Option<&Tool> {
         // GitHub and Gitea name systems and architectures in different ways.
         let os: &[&str] = match self.os_type {
             OsType::Linux => &["linux"],

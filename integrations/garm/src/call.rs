@@ -13,14 +13,14 @@ use crate::{
 };
 
 /// The versions of the interface that this program has.
-pub const VERSIONS: [&str; 2] = ["v0.1.0", "v0.1.1"];
+pub(crate) const VERSIONS: [&str; 2] = ["v0.1.0", "v0.1.1"];
 
 /// The longest value of a variable, in bytes. The operating system allows 128 KiB.
 const MAX_SPECS_BYTES: usize = 1024 * 1024;
 
 /// What a call asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub(crate) enum Command {
     /// Creates an instance.
     CreateInstance,
     /// Deletes an instance.
@@ -93,9 +93,9 @@ impl Command {
 
 /// One call of GARM.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub(crate) struct Call {
     /// What it asks for.
-    pub command: Command,
+    pub(crate) command: Command,
     environment: Environment,
 }
 
@@ -113,15 +113,7 @@ impl Call {
     ///
     /// # Errors
     /// The version of the interface or the command is not known.
-    ///
-    /// ```
-    /// use garm_provider_fleetwright::call::{Call, Command};
-    ///
-    /// let variable = |name: &str| (name == "GARM_COMMAND").then(|| "GetVersion".to_owned());
-    /// assert_eq!(Call::read(variable)?.command, Command::GetVersion);
-    /// # Ok::<(), garm_provider_fleetwright::failure::Failure>(())
-    /// ```
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
+    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
         let read = |name| variable(name).unwrap_or_default();
         let version = read("GARM_INTERFACE_VERSION");
         let version = if version.is_empty() {
@@ -151,7 +143,7 @@ impl Call {
     ///
     /// # Errors
     /// It is not set.
-    pub fn config_file(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn config_file(&self) -> Result<PathBuf, Failure> {
         match self.environment.config_file.as_str() {
             "" => Err(Failure::new(
                 "GARM_PROVIDER_CONFIG_FILE is not set: set config_file of the provider in GARM's config",
@@ -164,7 +156,7 @@ impl Call {
     ///
     /// # Errors
     /// It is not set, or not usable.
-    pub fn controller(&self) -> Result<Controller, Failure> {
+    pub(crate) fn controller(&self) -> Result<Controller, Failure> {
         Controller::new(&self.environment.controller)
     }
 
@@ -172,7 +164,7 @@ impl Call {
     ///
     /// # Errors
     /// None is set, or both are and differ.
-    pub fn pool(&self, of_document: Option<&str>) -> Result<Pool, Failure> {
+    pub(crate) fn pool(&self, of_document: Option<&str>) -> Result<Pool, Failure> {
         let here = &self.environment.pool;
         match of_document.filter(|other| !other.is_empty()) {
             Some(other) if here.is_empty() => Pool::new(other),
@@ -187,7 +179,7 @@ impl Call {
     ///
     /// # Errors
     /// It is not set, or longer than any id.
-    pub fn instance(&self) -> Result<&str, Failure> {
+    pub(crate) fn instance(&self) -> Result<&str, Failure> {
         match self.environment.instance.as_str() {
             "" => Err(Failure::new(
                 "GARM_INSTANCE_ID is not set: GARM sets it to the id or the name of the instance",
@@ -204,7 +196,7 @@ impl Call {
     ///
     /// # Errors
     /// They are not JSON in base64. The message shows nothing of them, because they can contain scripts.
-    pub fn extra_specs(&self) -> Result<Value, Failure> {
+    pub(crate) fn extra_specs(&self) -> Result<Value, Failure> {
         let text = self.environment.extra_specs.trim();
         if text.is_empty() {
             return Ok(Value::Null);

@@ -18,119 +18,109 @@ use crate::{
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// The config of the provider.
-///
-/// ```
-/// use garm_provider_fleetwright::config::ConfigFile;
-///
-/// let config = ConfigFile::parse("[ec2]\nregion = \"eu-west-1\"\n")?;
-/// assert_eq!(config.ec2.unwrap().region.as_deref(), Some("eu-west-1"));
-/// let mistakes = ConfigFile::parse("[ec2]\nregoin = 1\n").unwrap_err();
-/// assert!(mistakes.to_string().contains("line 2, column 1: ec2.regoin: is unknown"));
-/// # Ok::<(), garm_provider_fleetwright::document::Mistakes>(())
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct ConfigFile {
+pub(crate) struct ConfigFile {
     /// Amazon EC2.
-    pub ec2: Option<Ec2Section>,
+    pub(crate) ec2: Option<Ec2Section>,
     /// Google Compute Engine.
-    pub gcp: Option<GcpSection>,
+    pub(crate) gcp: Option<GcpSection>,
     /// Azure virtual machines.
-    pub azure: Option<AzureSection>,
+    pub(crate) azure: Option<AzureSection>,
     /// Simulated machines in a file, to try a GARM without a cloud.
-    pub memory: Option<MemorySection>,
+    pub(crate) memory: Option<MemorySection>,
     /// What every machine gets, unless a pool overrides it.
-    pub launch: LaunchSettings,
+    pub(crate) launch: LaunchSettings,
     /// Limits of time.
-    pub limits: Limits,
+    pub(crate) limits: Limits,
 }
 
 /// Amazon EC2. Credentials come from the default chain of the AWS SDK: the environment, profiles, web identities, the metadata service.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Ec2Section {
+pub(crate) struct Ec2Section {
     /// The region. Default: that of the environment or the profile.
     #[schemars(length(min = 1))]
-    pub region: Option<String>,
+    pub(crate) region: Option<String>,
     /// The profile in the files of the AWS tools. Default: that of the environment, or `default`.
     #[schemars(length(min = 1))]
-    pub profile: Option<String>,
+    pub(crate) profile: Option<String>,
     /// Another endpoint, such as that of an emulator.
     #[schemars(length(min = 1))]
-    pub endpoint: Option<String>,
+    pub(crate) endpoint: Option<String>,
     /// The subnet for each zone.
-    pub subnets: BTreeMap<String, String>,
+    pub(crate) subnets: BTreeMap<String, String>,
     /// The subnet of launches without zone and network.
     #[schemars(length(min = 1))]
-    pub default_subnet: Option<String>,
+    pub(crate) default_subnet: Option<String>,
     /// The security groups of launches that name none.
-    pub security_groups: Vec<String>,
+    pub(crate) security_groups: Vec<String>,
     /// The name of the key pair for SSH.
     #[schemars(length(min = 1))]
-    pub key_pair: Option<String>,
+    pub(crate) key_pair: Option<String>,
     /// The instance profile, by name or ARN.
     #[schemars(length(min = 1))]
-    pub instance_profile: Option<String>,
+    pub(crate) instance_profile: Option<String>,
     /// Whether machines get a public address. Default: the setting of the subnet.
-    pub public_address: Option<PublicAddressSetting>,
+    pub(crate) public_address: Option<PublicAddressSetting>,
     /// The type of the root volume, such as `gp3`.
     #[schemars(length(min = 1))]
-    pub root_volume_type: Option<String>,
+    pub(crate) root_volume_type: Option<String>,
     /// Whether the root volume is encrypted.
-    pub root_encrypted: Option<bool>,
+    pub(crate) root_encrypted: Option<bool>,
     /// How many hops a response of the metadata service may travel. Default: 2.
     #[schemars(range(min = 1, max = 64))]
-    pub metadata_hop_limit: Option<u8>,
+    pub(crate) metadata_hop_limit: Option<u8>,
 }
 
 /// Google Compute Engine. Credentials are the application default credentials of Google's tools.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct GcpSection {
+pub(crate) struct GcpSection {
     /// The id of the project.
     #[schemars(length(min = 1))]
-    pub project: String,
+    pub(crate) project: String,
     /// The zones in which machines are launched and listed. The first is for launches that name none.
     #[schemars(length(min = 1))]
-    pub zones: Vec<String>,
+    pub(crate) zones: Vec<String>,
     /// Another endpoint, such as that of an emulator.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub endpoint: Option<String>,
+    pub(crate) endpoint: Option<String>,
     /// Where credentials come from. Default: `application-default`.
     #[serde(default)]
-    pub credentials: GcpCredentials,
+    pub(crate) credentials: GcpCredentials,
     /// The network, by name or path.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub network: Option<String>,
+    pub(crate) network: Option<String>,
     /// The subnetwork, by name or path.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub subnetwork: Option<String>,
+    pub(crate) subnetwork: Option<String>,
     /// The network tags of launches that name no security group.
     #[serde(default)]
-    pub network_tags: Vec<String>,
+    pub(crate) network_tags: Vec<String>,
     /// The service account of machines, by its e-mail address.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub service_account: Option<String>,
+    pub(crate) service_account: Option<String>,
     /// The type of the boot disk, such as `pd-balanced`.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub disk_type: Option<String>,
+    pub(crate) disk_type: Option<String>,
     /// Whether machines get an external address. Default: `assigned`.
     #[serde(default)]
-    pub public_address: Option<PublicAddressSetting>,
+    pub(crate) public_address: Option<PublicAddressSetting>,
     /// Labels of every machine and disk.
     #[serde(default)]
-    pub labels: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
 }
 
 /// Where credentials for Compute Engine come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum GcpCredentials {
+pub(crate) enum GcpCredentials {
     /// The application default credentials.
     #[default]
     ApplicationDefault,
@@ -141,81 +131,81 @@ pub enum GcpCredentials {
 /// Azure virtual machines, with Linux only. Credentials are those that the variables `AZURE_…` describe.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct AzureSection {
+pub(crate) struct AzureSection {
     /// The subscription, by its GUID.
     #[schemars(length(min = 1))]
-    pub subscription: String,
+    pub(crate) subscription: String,
     /// The resource group, which must exist.
     #[schemars(length(min = 1))]
-    pub resource_group: String,
+    pub(crate) resource_group: String,
     /// The location, such as `eastus`.
     #[schemars(length(min = 1))]
-    pub location: String,
+    pub(crate) location: String,
     /// The subnet: `network/subnet` in the resource group, or a resource id.
     #[schemars(length(min = 1))]
-    pub subnet: String,
+    pub(crate) subnet: String,
     /// The key to log in with: one line of an `authorized_keys` file. Azure creates no Linux machine without one.
     #[schemars(length(min = 1))]
-    pub ssh_public_key: String,
+    pub(crate) ssh_public_key: String,
     /// The user that logs in with it. Default: `azureuser`.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub admin_user: Option<String>,
+    pub(crate) admin_user: Option<String>,
     /// Another endpoint of the Resource Manager, such as that of an emulator.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub endpoint: Option<String>,
+    pub(crate) endpoint: Option<String>,
     /// The environment variable that holds an access token, instead of credentials. Such a token is valid for an hour or so, so this is for
     /// emulators. GARM passes the variable only if `environment_variables` lists it.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub access_token_variable: Option<String>,
+    pub(crate) access_token_variable: Option<String>,
     /// The network security group, by name or resource id.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub network_security_group: Option<String>,
+    pub(crate) network_security_group: Option<String>,
     /// The zone of launches that name none, such as `1`.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub zone: Option<String>,
+    pub(crate) zone: Option<String>,
     /// Whether machines get a public address. Default: `assigned`.
     #[serde(default)]
-    pub public_address: Option<PublicAddressSetting>,
+    pub(crate) public_address: Option<PublicAddressSetting>,
     /// The type of the system disk, such as `Premium_LRS`.
     #[serde(default)]
     #[schemars(length(min = 1))]
-    pub os_disk_type: Option<String>,
+    pub(crate) os_disk_type: Option<String>,
     /// The resource ids of the identities that machines have.
     #[serde(default)]
-    pub user_identities: Vec<String>,
+    pub(crate) user_identities: Vec<String>,
 }
 
 /// Simulated machines in a file: images `debian` and `alpine`, flavor `blade`.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct MemorySection {
+pub(crate) struct MemorySection {
     /// The folder of the file. It must exist.
     #[schemars(length(min = 1))]
-    pub folder: String,
+    pub(crate) folder: String,
 }
 
 /// Limits of time. Each has a default that suits the cloud; an emulator may be faster.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// How long one operation may take with all its attempts. Default: 600.
     #[schemars(range(min = 0.001, max = 86400))]
-    pub total_timeout_seconds: Option<f64>,
+    pub(crate) total_timeout_seconds: Option<f64>,
     /// How long one request may take. Default: 60.
     #[schemars(range(min = 0.001, max = 86400))]
-    pub call_timeout_seconds: Option<f64>,
+    pub(crate) call_timeout_seconds: Option<f64>,
     /// How long after a change the cloud's reads may be stale. Only after it does absence count as proven, so a deletion by name of what does
     /// not exist takes this long. Default: 300 on EC2, 20 elsewhere.
     #[schemars(range(min = 0, max = 3600))]
-    pub consistency_window_seconds: Option<f64>,
+    pub(crate) consistency_window_seconds: Option<f64>,
     /// The time between two reads of what is waited for. Default: that of the cloud.
     #[schemars(range(min = 0.001, max = 3600))]
-    pub poll_interval_seconds: Option<f64>,
+    pub(crate) poll_interval_seconds: Option<f64>,
 }
 
 impl Limits {
@@ -230,7 +220,7 @@ impl ConfigFile {
     ///
     /// # Errors
     /// All mistakes, each with its line and column.
-    pub fn parse(text: &str) -> Result<Self, crate::document::Mistakes> {
+    pub(crate) fn parse(text: &str) -> Result<Self, crate::document::Mistakes> {
         Document::toml(text).read(|read: &Self, report| read.check(report))
     }
 
@@ -238,7 +228,7 @@ impl ConfigFile {
     ///
     /// # Errors
     /// It cannot be read, or has mistakes.
-    pub fn load(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
         let failed = |what: String| {
             let path = path.display();
             Failure::new(format!(
@@ -257,7 +247,7 @@ impl ConfigFile {
     }
 
     /// Returns the name of the cloud's table.
-    pub const fn cloud(&self) -> Option<&'static str> {
+    pub(crate) const fn cloud(&self) -> Option<&'static str> {
         match self {
             Self { ec2: Some(_), .. } => Some("ec2"),
             Self { gcp: Some(_), .. } => Some("gcp"),

@@ -7,10 +7,9 @@ use fleetwright::{ErrorKind, ProvisionError};
 /// Why a call failed. `Display` is the message for the operator; it never contains a secret.
 ///
 /// ```
-/// use garm_provider_fleetwright::failure::Failure;
-///
-/// let failure = Failure::not_found("there is no instance i-1");
-/// assert_eq!((failure.exit_code(), failure.to_string().as_str()), (30, "there is no instance i-1"));
+/// let failure = garm_provider_fleetwright::run(|_| None, std::io::empty()).unwrap_err();
+/// assert_eq!(failure.exit_code(), 1);
+/// assert!(failure.to_string().starts_with("GARM_COMMAND is not set"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -20,7 +19,7 @@ pub struct Failure {
 
 impl Failure {
     /// A failure without a code of its own: exit code 1.
-    pub fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         Self {
             exit: 1,
             message: message.into(),
@@ -28,7 +27,7 @@ impl Failure {
     }
 
     /// Something that does not exist: exit code 30.
-    pub fn not_found(message: impl Into<String>) -> Self {
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self {
             exit: 30,
             message: message.into(),
@@ -36,7 +35,7 @@ impl Failure {
     }
 
     /// More than one instance where there must be one: exit code 31.
-    pub fn duplicate(message: impl Into<String>) -> Self {
+    pub(crate) fn duplicate(message: impl Into<String>) -> Self {
         Self {
             exit: 31,
             message: message.into(),
@@ -50,7 +49,7 @@ impl Failure {
 
     /// Adds what was being done.
     #[must_use]
-    pub fn during(mut self, what: &str) -> Self {
+    pub(crate) fn during(mut self, what: &str) -> Self {
         self.message = format!("{what}: {}", self.message);
         self
     }
@@ -66,9 +65,10 @@ impl std::error::Error for Failure {}
 
 impl From<ProvisionError> for Failure {
     fn from(error: ProvisionError) -> Self {
-        match error.kind() {
-            ErrorKind::NotFound => Self::not_found(error.to_string()),
-            _ => Self::new(error.to_string()),
+        if error.kind() == ErrorKind::NotFound {
+            Self::not_found(error.to_string())
+        } else {
+            Self::new(error.to_string())
         }
     }
 }

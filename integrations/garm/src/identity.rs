@@ -11,19 +11,19 @@ use uuid::Uuid;
 use crate::failure::Failure;
 
 /// The keys of the tags of every instance.
-pub mod key {
+pub(crate) mod key {
     /// The controller that owns the instance.
-    pub const CONTROLLER: &str = "garm-controller-id";
+    pub(crate) const CONTROLLER: &str = "garm-controller-id";
     /// The pool that the instance belongs to.
-    pub const POOL: &str = "garm-pool-id";
+    pub(crate) const POOL: &str = "garm-pool-id";
     /// The name that GARM gave the instance.
-    pub const NAME: &str = "garm-name";
+    pub(crate) const NAME: &str = "garm-name";
     /// The operating system of the pool.
-    pub const OS_TYPE: &str = "garm-os-type";
+    pub(crate) const OS_TYPE: &str = "garm-os-type";
     /// The architecture of the pool.
-    pub const OS_ARCH: &str = "garm-os-arch";
+    pub(crate) const OS_ARCH: &str = "garm-os-arch";
     /// What every key of this program starts with. Operators cannot set such tags.
-    pub const PREFIX: &str = "garm-";
+    pub(crate) const PREFIX: &str = "garm-";
 }
 
 /// The namespace of the tokens of long names. Frozen.
@@ -33,36 +33,25 @@ const NAMESPACE: Uuid = Uuid::from_u128(0x0f6d_4a55_2c5e_4b0e_8a57_93f1_8e0b_6d2
 const MAX_BYTES: usize = 128;
 
 /// The id of one GARM.
-///
-/// ```
-/// use garm_provider_fleetwright::identity::{Controller, InstanceName};
-///
-/// let controller = Controller::new("f9286791-1589-4f39-a106-5b68c2a18af4")?;
-/// let name = InstanceName::new("garm-ny9HeeQYw2rl")?;
-/// let token = controller.token(&name);
-/// assert_eq!(token.as_str(), "garm/f9286791-1589-4f39-a106-5b68c2a18af4/garm-ny9HeeQYw2rl");
-/// assert!(Controller::new("").is_err());
-/// # Ok::<(), garm_provider_fleetwright::failure::Failure>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Controller(String);
+pub(crate) struct Controller(String);
 
 impl Controller {
     /// Reads the id that GARM sets as `GARM_CONTROLLER_ID`.
     ///
     /// # Errors
     /// It is empty, too long, or has characters that a UUID or a name cannot have.
-    pub fn new(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn new(text: &str) -> Result<Self, Failure> {
         check_word("GARM_CONTROLLER_ID", text).map(Self)
     }
 
     /// Returns the id.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns the launch token of a name: the same in every process, and another one for every other controller or name.
-    pub fn token(&self, name: &InstanceName) -> LaunchToken {
+    pub(crate) fn token(&self, name: &InstanceName) -> LaunchToken {
         let text = format!("garm/{}/{name}", self.0);
         LaunchToken::new(&text)
             .unwrap_or_else(|_| LaunchToken::from(Uuid::new_v5(&NAMESPACE, text.as_bytes())))
@@ -72,7 +61,7 @@ impl Controller {
     ///
     /// # Errors
     /// None that can happen: the keys are valid.
-    pub fn tags(&self, name: &InstanceName, pool: &Pool) -> Result<Tags, InvalidValue> {
+    pub(crate) fn tags(&self, name: &InstanceName, pool: &Pool) -> Result<Tags, InvalidValue> {
         Tags::new()
             .with(key::CONTROLLER, self.as_str())?
             .with(key::POOL, pool.as_str())?
@@ -80,13 +69,13 @@ impl Controller {
     }
 
     /// Selects the instances of this controller that are not terminated.
-    pub fn filter(&self) -> Result<InstanceFilter, Failure> {
+    pub(crate) fn filter(&self) -> Result<InstanceFilter, Failure> {
         let filter = InstanceFilter::tagged(key::CONTROLLER, self.as_str());
         filter.map_err(|invalid| Failure::new(invalid.to_string()))
     }
 
     /// Returns whether an instance belongs to this controller.
-    pub fn owns(&self, info: &InstanceInfo) -> bool {
+    pub(crate) fn owns(&self, info: &InstanceInfo) -> bool {
         info.tags.get(key::CONTROLLER) == Some(self.as_str())
     }
 }
@@ -99,33 +88,33 @@ impl fmt::Display for Controller {
 
 /// The id of a pool or of a scale set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pool(String);
+pub(crate) struct Pool(String);
 
 impl Pool {
     /// Reads the id that GARM sets as `GARM_POOL_ID`.
     ///
     /// # Errors
     /// As those of [`Controller::new`].
-    pub fn new(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn new(text: &str) -> Result<Self, Failure> {
         check_word("GARM_POOL_ID", text).map(Self)
     }
 
     /// Returns the id.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 /// The name that GARM gave an instance. GARM makes it of the pool's prefix and twelve random characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InstanceName(String);
+pub(crate) struct InstanceName(String);
 
 impl InstanceName {
     /// Reads a name.
     ///
     /// # Errors
     /// It is empty, longer than 128 bytes, or has control characters or spaces at its ends.
-    pub fn new(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn new(text: &str) -> Result<Self, Failure> {
         let fits = !text.is_empty() && text.len() <= MAX_BYTES;
         if fits && text.trim() == text && !text.chars().any(char::is_control) {
             return Ok(Self(text.to_owned()));
@@ -137,7 +126,7 @@ impl InstanceName {
     }
 
     /// Returns the name.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
@@ -149,7 +138,7 @@ impl fmt::Display for InstanceName {
 }
 
 /// Returns the name that GARM gave an instance, if it has one.
-pub fn name_of(info: &InstanceInfo) -> Option<&str> {
+pub(crate) fn name_of(info: &InstanceInfo) -> Option<&str> {
     info.tags.get(key::NAME).filter(|name| !name.is_empty())
 }
 

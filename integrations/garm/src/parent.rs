@@ -12,7 +12,7 @@ use tokio::time::sleep;
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Returns when the process that started this one has ended. Never returns if that was the first process of the system.
-pub async fn ended() {
+pub(crate) async fn ended() {
     let started_by = parent_id();
     if started_by <= 1 {
         std::future::pending::<()>().await;

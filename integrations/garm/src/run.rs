@@ -23,6 +23,13 @@ use crate::{
 
 /// Runs the call that the environment describes, and returns what to print on standard output.
 ///
+/// ```
+/// let variable = |name: &str| (name == "GARM_COMMAND").then(|| "GetVersion".to_owned());
+/// let answer = garm_provider_fleetwright::run(variable, std::io::empty())?;
+/// assert!(answer.starts_with('v'));
+/// # Ok::<(), garm_provider_fleetwright::Failure>(())
+/// ```
+///
 /// # Errors
 /// The failure, with its exit code.
 pub fn run(variable: impl Fn(&str) -> Option<String>, input: impl Read) -> Result<String, Failure> {
@@ -139,7 +146,7 @@ fn launch_config(
     for (key, value) in &settings.tags {
         config.tags.insert(key, value).map_err(invalid)?;
     }
-    for (key, value) in tags.map_err(invalid)?.iter() {
+    for (key, value) in &tags.map_err(invalid)? {
         config.tags.insert(key, value).map_err(invalid)?;
     }
     if let Some(user_data) = boot.user_data {

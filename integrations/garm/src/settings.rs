@@ -20,55 +20,55 @@ use crate::{
 /// config file; tags and the values for templates are added to those of the file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct LaunchSettings {
+pub(crate) struct LaunchSettings {
     /// The size of the root disk in GB. Default: that of the image.
     #[schemars(range(min = 1, max = 65536))]
-    pub disk_size_gb: Option<u32>,
+    pub(crate) disk_size_gb: Option<u32>,
     /// The zone. Default: that of the cloud's section, or the cloud's choice.
     #[schemars(length(min = 1))]
-    pub zone: Option<String>,
+    pub(crate) zone: Option<String>,
     /// The subnet: an id on EC2, a name or path on Compute Engine, `network/subnet` or a resource id on Azure.
     #[schemars(length(min = 1))]
-    pub network: Option<String>,
+    pub(crate) network: Option<String>,
     /// The security groups on EC2, the network tags on Compute Engine, one network security group on Azure.
-    pub security_groups: Option<Vec<String>>,
+    pub(crate) security_groups: Option<Vec<String>>,
     /// Whether machines get a public address.
-    pub public_address: Option<PublicAddressSetting>,
+    pub(crate) public_address: Option<PublicAddressSetting>,
     /// Whether machines are spot or on-demand. Default: on-demand.
-    pub market: Option<MarketSetting>,
+    pub(crate) market: Option<MarketSetting>,
     /// What is launched instead, in this order, if the cloud has no capacity or quota for what was asked for.
-    pub alternatives: Option<Vec<AlternativeSettings>>,
+    pub(crate) alternatives: Option<Vec<AlternativeSettings>>,
     /// Tags of the machines and their disks, beside those of this program.
-    pub tags: BTreeMap<String, String>,
+    pub(crate) tags: BTreeMap<String, String>,
     /// The instance profile on EC2, by name or ARN.
     #[schemars(length(min = 1))]
-    pub instance_profile: Option<String>,
+    pub(crate) instance_profile: Option<String>,
     /// The service account on Compute Engine, by its e-mail address.
     #[schemars(length(min = 1))]
-    pub service_account: Option<String>,
+    pub(crate) service_account: Option<String>,
     /// The resource ids of the identities that machines have on Azure.
-    pub user_identities: Option<Vec<String>>,
+    pub(crate) user_identities: Option<Vec<String>>,
     /// Where the install script comes from. Default: `auto`.
-    pub install: Option<Install>,
+    pub(crate) install: Option<Install>,
     /// Whether machines upgrade no packages at their first boot.
-    pub disable_updates: Option<bool>,
+    pub(crate) disable_updates: Option<bool>,
     /// Packages to install, beside those that GARM asks for.
-    pub extra_packages: Option<Vec<String>>,
+    pub(crate) extra_packages: Option<Vec<String>>,
     /// Whether the install script prints its commands.
-    pub enable_boot_debug: Option<bool>,
+    pub(crate) enable_boot_debug: Option<bool>,
     /// A script to run instead of the built-in one, in base64, for a GARM that offers no install script. `{{ .RunnerName }}` and the other
     /// plain variables of GARM's templates are replaced.
-    pub runner_install_template: Option<String>,
+    pub(crate) runner_install_template: Option<String>,
     /// Scripts that run as root before the runner is installed, in base64, by their file names. They run in the order of their names.
-    pub pre_install_scripts: BTreeMap<String, String>,
+    pub(crate) pre_install_scripts: BTreeMap<String, String>,
     /// Values for `{{ .ExtraContext.name }}` in the template.
-    pub extra_context: BTreeMap<String, String>,
+    pub(crate) extra_context: BTreeMap<String, String>,
 }
 
 /// Whether machines get a public address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum PublicAddressSetting {
+pub(crate) enum PublicAddressSetting {
     /// Each machine gets one.
     Assigned,
     /// No machine gets one.
@@ -78,7 +78,7 @@ pub enum PublicAddressSetting {
 /// How machines are paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum MarketSetting {
+pub(crate) enum MarketSetting {
     /// By the hour, and the cloud does not take them back.
     OnDemand,
     /// At a discount, and the cloud may take them back.
@@ -88,7 +88,7 @@ pub enum MarketSetting {
 /// Where the install script comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Install {
+pub(crate) enum Install {
     /// From GARM if it offers one, otherwise from the user data.
     #[default]
     Auto,
@@ -101,21 +101,21 @@ pub enum Install {
 /// What to launch instead. Fields that are not set keep their value.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct AlternativeSettings {
+pub(crate) struct AlternativeSettings {
     /// The instance type.
     #[schemars(length(min = 1))]
-    pub instance_type: Option<String>,
+    pub(crate) instance_type: Option<String>,
     /// The image, which a type of another architecture needs.
     #[schemars(length(min = 1))]
-    pub image: Option<String>,
+    pub(crate) image: Option<String>,
     /// The zone.
     #[schemars(length(min = 1))]
-    pub zone: Option<String>,
+    pub(crate) zone: Option<String>,
     /// The subnet.
     #[schemars(length(min = 1))]
-    pub network: Option<String>,
+    pub(crate) network: Option<String>,
     /// Spot or on-demand.
-    pub market: Option<MarketSetting>,
+    pub(crate) market: Option<MarketSetting>,
 }
 
 impl LaunchSettings {
@@ -123,12 +123,12 @@ impl LaunchSettings {
     ///
     /// # Errors
     /// All mistakes.
-    pub fn of_pool(specs: &serde_json::Value) -> Result<Self, Mistakes> {
+    pub(crate) fn of_pool(specs: &serde_json::Value) -> Result<Self, Mistakes> {
         Document::json(specs).read(|read: &Self, report| read.check(&[], report))
     }
 
     /// Reports what the schema cannot say.
-    pub fn check(&self, above: &[&str], report: &mut dyn FnMut(&[&str], String)) {
+    pub(crate) fn check(&self, above: &[&str], report: &mut dyn FnMut(&[&str], String)) {
         let mut report = |path: &[&str], what: String| report(&[above, path].concat(), what);
         if let Err(invalid) = self.placement() {
             let field = invalid.field().to_owned();
@@ -170,7 +170,7 @@ impl LaunchSettings {
 
     /// Returns these settings with those of a pool over them.
     #[must_use]
-    pub fn overridden_by(&self, pool: Self) -> Self {
+    pub(crate) fn overridden_by(&self, pool: Self) -> Self {
         let mut all = self.clone();
         all.tags.extend(pool.tags);
         all.pre_install_scripts.extend(pool.pre_install_scripts);
@@ -201,7 +201,7 @@ impl LaunchSettings {
     ///
     /// # Errors
     /// The first name that no cloud could have, with the name of its field.
-    pub fn placement(&self) -> Result<Placement, InvalidValue> {
+    pub(crate) fn placement(&self) -> Result<Placement, InvalidValue> {
         let mut placement = Placement::default();
         placement.zone = self.zone.as_deref().map(Zone::new).transpose()?;
         placement.network = self.network.as_deref().map(NetworkId::new).transpose()?;
@@ -217,7 +217,7 @@ impl LaunchSettings {
     ///
     /// # Errors
     /// The first name that no cloud could have.
-    pub fn alternatives(&self) -> Result<Vec<Alternative>, InvalidValue> {
+    pub(crate) fn alternatives(&self) -> Result<Vec<Alternative>, InvalidValue> {
         let Some(alternatives) = self.alternatives.as_deref().filter(|all| !all.is_empty()) else {
             return Ok(Vec::new());
         };

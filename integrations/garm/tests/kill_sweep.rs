@@ -1,5 +1,7 @@
 //! Kills the program at every request of a creation and of a deletion, before and after its effect, and does what GARM does next.
 
+#![allow(clippy::expect_used, reason = "test helpers may panic")]
+
 mod support;
 
 use std::{process::Child, thread::sleep, time::Duration};

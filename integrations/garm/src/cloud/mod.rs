@@ -31,7 +31,7 @@ pub(crate) type Invalid = (Vec<String>, String);
 
 /// How a Windows machine of a cloud gets its script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WindowsBy {
+pub(crate) enum WindowsBy {
     /// As user data, between tags of PowerShell.
     UserData,
     /// As a metadata key of the machine.
@@ -44,7 +44,7 @@ pub enum WindowsBy {
 ///
 /// # Errors
 /// The file's cloud is not in this build, has no credentials, or has a value that the cloud cannot accept.
-pub async fn open(
+pub(crate) async fn open(
     config: &ConfigFile,
     settings: &LaunchSettings,
     script: Option<&WindowsScript>,
@@ -105,7 +105,7 @@ fn not_built(config: &ConfigFile) -> Failure {
 }
 
 /// Returns the clouds of this build.
-pub fn built() -> Vec<&'static str> {
+pub(crate) fn built() -> Vec<&'static str> {
     let all = [
         ("ec2", cfg!(feature = "ec2")),
         ("gcp", cfg!(feature = "gcp")),
@@ -118,7 +118,7 @@ pub fn built() -> Vec<&'static str> {
 
 /// Returns whether `text` has the form of an id of the cloud. The names of instances are not meant to have it, and one that has it is found
 /// all the same.
-pub fn is_id(config: &ConfigFile, text: &str) -> bool {
+pub(crate) fn is_id(config: &ConfigFile, text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     match config.cloud() {
@@ -133,7 +133,7 @@ pub fn is_id(config: &ConfigFile, text: &str) -> bool {
 }
 
 /// Returns how a Windows machine of the cloud gets its script.
-pub fn windows_by(config: &ConfigFile) -> WindowsBy {
+pub(crate) fn windows_by(config: &ConfigFile) -> WindowsBy {
     match config.cloud() {
         Some("ec2") => WindowsBy::UserData,
         Some("gcp") => WindowsBy::Metadata,

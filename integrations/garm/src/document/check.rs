@@ -17,7 +17,7 @@ pub(super) fn against(schema: &Value, node: &Node, mistakes: &mut Vec<Mistake>) 
         definitions,
         mistakes,
     };
-    check.value(schema, node, node.at, String::new());
+    check.value(schema, node, node.at, "");
 }
 
 struct Check<'s, 'm> {
@@ -47,23 +47,23 @@ impl<'s> Check<'s, '_> {
         other.map_or(schema, |other| self.resolve(other))
     }
 
-    fn value(&mut self, schema: &'s Value, node: &Node, at: Position, place: String) {
+    fn value(&mut self, schema: &'s Value, node: &Node, at: Position, place: &str) {
         let schema = self.resolve(schema);
         if let Some(names) = names(schema) {
-            return self.name(&names, node, &place);
+            return self.name(&names, node, place);
         }
         match (expected_type(schema), &node.kind) {
             // A field of JSON that is null is one that is absent.
             (_, Kind::Null) if node.at.is_none() => {}
-            ("object", Kind::Table(fields)) => self.table(schema, fields, at, &place),
+            ("object", Kind::Table(fields)) => self.table(schema, fields, at, place),
             ("array", Kind::List(values)) => {
                 let items = schema.get("items").unwrap_or(&Value::Null);
                 for (index, value) in values.iter().enumerate() {
-                    self.value(items, value, value.at, format!("{place}[{index}]"));
+                    self.value(items, value, value.at, &format!("{place}[{index}]"));
                 }
                 let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
                 if (values.len() as u64) < least {
-                    self.report(node.at, &place, format!("expected at least {least}"));
+                    self.report(node.at, place, format!("expected at least {least}"));
                 }
             }
             ("string", Kind::Text(text)) => {
@@ -71,19 +71,19 @@ impl<'s> Check<'s, '_> {
                 if (text.trim().chars().count() as u64) < least {
                     self.report(
                         node.at,
-                        &place,
+                        place,
                         "is empty; give a value or leave the field out",
                     );
                 }
             }
             ("boolean", Kind::Boolean(_)) | ("any", _) => {}
-            ("integer", Kind::Integer(number)) => self.range(schema, *number as f64, node, &place),
-            ("number", Kind::Integer(number)) => self.range(schema, *number as f64, node, &place),
-            ("number", Kind::Number(number)) => self.range(schema, *number, node, &place),
+            ("integer", Kind::Integer(number)) => self.range(schema, *number as f64, node, place),
+            ("number", Kind::Integer(number)) => self.range(schema, *number as f64, node, place),
+            ("number", Kind::Number(number)) => self.range(schema, *number, node, place),
             (expected, _) => {
                 let expected = type_words(expected);
                 let what = format!("found {}: expected {expected}", node.type_name());
-                self.report(node.at, &place, what);
+                self.report(node.at, place, what);
             }
         }
     }
@@ -128,10 +128,10 @@ impl<'s> Check<'s, '_> {
         for field in fields {
             let place = join(place, &field.name);
             match properties.and_then(|all| all.get(&field.name)) {
-                Some(schema) => self.value(schema, &field.value, field.at, place),
+                Some(schema) => self.value(schema, &field.value, field.at, &place),
                 None => match others {
                     Some(schema @ Value::Object(_)) => {
-                        self.value(schema, &field.value, field.at, place);
+                        self.value(schema, &field.value, field.at, &place);
                     }
                     Some(Value::Bool(false)) => {
                         let known: Vec<_> = properties.into_iter().flat_map(Map::keys).collect();

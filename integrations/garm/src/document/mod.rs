@@ -18,20 +18,20 @@ const MAX_SHOWN: usize = 50;
 
 /// A document that was read, and where its values are.
 #[derive(Debug)]
-pub struct Document {
+pub(crate) struct Document {
     root: Node,
     mistakes: Vec<Mistake>,
 }
 
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mistake {
+pub(crate) struct Mistake {
     /// Line and column, both counted from 1. `None` in a document without lines.
-    pub position: Option<(usize, usize)>,
+    pub(crate) position: Option<(usize, usize)>,
     /// The field, such as `ec2.region`. Empty for a mistake of the syntax.
-    pub place: String,
+    pub(crate) place: String,
     /// What is wrong, and what is expected.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 impl fmt::Display for Mistake {
@@ -48,11 +48,12 @@ impl fmt::Display for Mistake {
 
 /// All mistakes of a document, at least one, in the order of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistakes(Vec<Mistake>);
+pub(crate) struct Mistakes(Vec<Mistake>);
 
+#[cfg(test)]
 impl Mistakes {
     /// Returns the mistakes.
-    pub fn list(&self) -> &[Mistake] {
+    pub(crate) fn list(&self) -> &[Mistake] {
         &self.0
     }
 }
@@ -74,13 +75,13 @@ impl fmt::Display for Mistakes {
 
 impl Document {
     /// Reads TOML.
-    pub fn toml(text: &str) -> Self {
+    pub(crate) fn toml(text: &str) -> Self {
         let (root, mistakes) = node::from_toml(text);
         Self { root, mistakes }
     }
 
     /// Takes a value of JSON. Null counts as an empty object.
-    pub fn json(value: &serde_json::Value) -> Self {
+    pub(crate) fn json(value: &serde_json::Value) -> Self {
         let empty = serde_json::Value::Object(serde_json::Map::new());
         let value = if value.is_null() { &empty } else { value };
         Self {
@@ -93,7 +94,7 @@ impl Document {
     ///
     /// # Errors
     /// All mistakes: of the syntax, of the schema, and those that `check` reports.
-    pub fn read<T: JsonSchema + DeserializeOwned>(
+    pub(crate) fn read<T: JsonSchema + DeserializeOwned>(
         mut self,
         check: impl FnOnce(&T, &mut dyn FnMut(&[&str], String)),
     ) -> Result<T, Mistakes> {
@@ -135,7 +136,7 @@ impl Document {
 }
 
 /// Returns the JSON schema of a type, in the draft that GARM's web interface reads.
-pub fn schema<T: JsonSchema>() -> serde_json::Value {
+pub(crate) fn schema<T: JsonSchema>() -> serde_json::Value {
     SchemaSettings::draft2020_12()
         .into_generator()
         .into_root_schema_for::<T>()

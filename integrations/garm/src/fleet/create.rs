@@ -22,17 +22,17 @@ const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// What is created.
 #[derive(Clone, Debug)]
-pub struct NewInstance {
+pub(crate) struct NewInstance {
     /// The name.
-    pub name: InstanceName,
+    pub(crate) name: InstanceName,
     /// What is launched. The tags of the controller are in it, the launch token is not.
-    pub config: InstanceConfig,
+    pub(crate) config: InstanceConfig,
 }
 
 /// What to do after a launch that returned no instance.
 enum Next {
     /// The instance exists already.
-    Found(InstanceInfo),
+    Found(Box<InstanceInfo>),
     /// An instance of this token is ending or has ended.
     Spent,
     /// The same again, after this time.
@@ -44,7 +44,7 @@ impl Fleet<'_> {
     ///
     /// # Errors
     /// That of the launch. A launch whose outcome is not known is found by the next call.
-    pub async fn create(&self, new: &NewInstance) -> Result<ProviderInstance, Failure> {
+    pub(crate) async fn create(&self, new: &NewInstance) -> Result<ProviderInstance, Failure> {
         let token = self.controller.token(&new.name);
         if self.has_attempts() {
             // After an hour a cloud may have forgotten the first attempts, and not the instance of a later one.
@@ -91,7 +91,7 @@ impl Fleet<'_> {
         }
         match self.launched(token).await? {
             LaunchRecord::Found(infos) => match self.confirmed(infos).await? {
-                Some(info) => Ok(Next::Found(info)),
+                Some(info) => Ok(Next::Found(Box::new(info))),
                 None => Ok(Next::Spent),
             },
             LaunchRecord::Terminated(_) => Ok(Next::Spent),

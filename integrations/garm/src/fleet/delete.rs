@@ -15,7 +15,7 @@ impl Fleet<'_> {
     ///
     /// # Errors
     /// It belongs to another controller, cannot be deleted, or its absence cannot be proven.
-    pub async fn delete(&self, target: &Target) -> Result<(), Failure> {
+    pub(crate) async fn delete(&self, target: &Target) -> Result<(), Failure> {
         match target {
             Target::Name(name) => self.delete_name(name).await,
             Target::Id(id) => self.delete_id(id).await,
@@ -26,7 +26,7 @@ impl Fleet<'_> {
     ///
     /// # Errors
     /// The list is not complete, or an instance cannot be deleted. The others are deleted all the same.
-    pub async fn delete_all(&self) -> Result<(), Failure> {
+    pub(crate) async fn delete_all(&self) -> Result<(), Failure> {
         let window = self.cloud.capabilities().consistency_window;
         let mut polls = Polls::new(self.cloud, window);
         let mut done = BTreeSet::new();

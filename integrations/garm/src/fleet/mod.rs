@@ -19,11 +19,11 @@ use crate::{
     identity::{Controller, InstanceName, Pool, key, name_of},
 };
 
-pub use create::NewInstance;
+pub(crate) use create::NewInstance;
 
 /// What a command is about: an id of the cloud, or the name of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub(crate) enum Target {
     /// An id.
     Id(InstanceId),
     /// A name.
@@ -32,14 +32,17 @@ pub enum Target {
 
 /// The instances of one controller.
 #[derive(Clone, Copy, Debug)]
-pub struct Fleet<'a> {
+pub(crate) struct Fleet<'a> {
     cloud: &'a dyn InstanceProvisioner,
     controller: &'a Controller,
 }
 
 impl<'a> Fleet<'a> {
     /// Opens the instances of `controller`.
-    pub const fn new(cloud: &'a dyn InstanceProvisioner, controller: &'a Controller) -> Self {
+    pub(crate) const fn new(
+        cloud: &'a dyn InstanceProvisioner,
+        controller: &'a Controller,
+    ) -> Self {
         Self { cloud, controller }
     }
 
@@ -47,7 +50,7 @@ impl<'a> Fleet<'a> {
     ///
     /// # Errors
     /// There is none, or it belongs to another controller.
-    pub async fn describe(&self, target: &Target) -> Result<ProviderInstance, Failure> {
+    pub(crate) async fn describe(&self, target: &Target) -> Result<ProviderInstance, Failure> {
         let info = self.one(target).await?;
         ProviderInstance::of(&info).ok_or_else(|| Self::no_name(&info))
     }
@@ -56,7 +59,7 @@ impl<'a> Fleet<'a> {
     ///
     /// # Errors
     /// The list cannot be read completely.
-    pub async fn list(&self, pool: &Pool) -> Result<Vec<ProviderInstance>, Failure> {
+    pub(crate) async fn list(&self, pool: &Pool) -> Result<Vec<ProviderInstance>, Failure> {
         let filter = self.controller.filter()?;
         let filter = filter.with_tag(key::POOL, pool.as_str());
         let filter = filter.map_err(|invalid| Failure::new(invalid.to_string()))?;
@@ -69,7 +72,7 @@ impl<'a> Fleet<'a> {
     ///
     /// # Errors
     /// There is none, it belongs to another controller, or it is ending.
-    pub async fn stop(&self, target: &Target) -> Result<(), Failure> {
+    pub(crate) async fn stop(&self, target: &Target) -> Result<(), Failure> {
         let info = self.one(target).await?;
         Ok(self.cloud.stop_instance(&info.id).await?)
     }
@@ -78,7 +81,7 @@ impl<'a> Fleet<'a> {
     ///
     /// # Errors
     /// There is none, it belongs to another controller, or it is ending.
-    pub async fn start(&self, target: &Target) -> Result<(), Failure> {
+    pub(crate) async fn start(&self, target: &Target) -> Result<(), Failure> {
         let info = self.one(target).await?;
         self.cloud.start_instance(&info.id).await?;
         Ok(())
@@ -151,7 +154,7 @@ impl<'a> Fleet<'a> {
 
 impl Target {
     /// Returns the id or the name.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Id(id) => id.as_str(),
             Self::Name(name) => name.as_str(),

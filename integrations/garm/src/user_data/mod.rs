@@ -23,32 +23,27 @@ const MAX_METADATA_BYTES: usize = 256 * 1024;
 
 /// What a launch gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FirstBoot {
+pub(crate) struct FirstBoot {
     /// The user data.
-    pub user_data: Option<Bytes>,
+    pub(crate) user_data: Option<Bytes>,
     /// The script of a Windows machine that gets it as a metadata key.
-    pub windows_script: Option<WindowsScript>,
+    pub(crate) windows_script: Option<WindowsScript>,
 }
 
 /// User data. `Debug` shows only its size.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Bytes(Vec<u8>);
+pub(crate) struct Bytes(Vec<u8>);
 
 /// A script of PowerShell. `Debug` shows only its size.
 #[derive(Clone, PartialEq, Eq)]
-pub struct WindowsScript(String);
+pub(crate) struct WindowsScript(String);
 
 impl Bytes {
-    /// Returns the bytes, for the launch and nothing else.
-    pub fn reveal(&self) -> &[u8] {
-        &self.0
-    }
-
     /// Returns the user data for a cloud that takes `limit` bytes: compressed if it does not fit otherwise, and cloud-init reads it.
     ///
     /// # Errors
     /// It is too large. The message has the sizes.
-    pub fn within(self, limit: usize, os: OsType) -> Result<Vec<u8>, Failure> {
+    pub(crate) fn within(self, limit: usize, os: OsType) -> Result<Vec<u8>, Failure> {
         let plain = self.0.len();
         if plain <= limit {
             return Ok(self.0);
@@ -71,9 +66,10 @@ impl Bytes {
     }
 }
 
+#[cfg(feature = "gcp")]
 impl WindowsScript {
     /// Returns the text, for the launch and nothing else.
-    pub fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -102,7 +98,7 @@ struct Source {
 ///
 /// # Errors
 /// The cloud has no such machines, or there is no install script.
-pub fn first_boot(
+pub(crate) fn first_boot(
     document: &BootstrapInstance,
     settings: &LaunchSettings,
     windows: WindowsBy,

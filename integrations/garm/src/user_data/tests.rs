@@ -1,4 +1,8 @@
 //! Tests of the document of the first boot.
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "values of json! are written in place"
+)]
 
 use serde_json::{Value, json};
 
