@@ -143,10 +143,15 @@ fn user_data_that_does_not_fit_is_refused_before_anything_is_sent() {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let cloud = Ec2Cloud::new();
     let garm = Garm::on(&cloud);
-    // Digits of a fraction do not compress well.
-    let noise: Vec<u8> = (1..40_000_u32)
-        .map(|n| (n.wrapping_mul(2_654_435_761) >> 11) as u8)
-        .collect();
+    // A small generator: its output cannot be compressed.
+    let mut state = 1_u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        state.to_be_bytes()[0]
+    };
+    let noise: Vec<u8> = (0..40_000).map(|_| next()).collect();
     let mut large = document(&cloud, "garm-large");
     large["extra_specs"] = json!({"pre_install_scripts": {"noise": STANDARD.encode(noise)}});
     let ended = garm.create(&large);

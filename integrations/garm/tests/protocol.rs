@@ -206,7 +206,7 @@ fn zone_that_cannot_be_read_fails_the_list() {
     let mut knobs = cloud.0.knobs();
     knobs.unreachable_zones.insert("us-central1-b".to_owned());
     cloud.0.set_knobs(knobs);
-    assert!(garm.list(POOL).failed(1).contains("us-central1-b"));
+    garm.list(POOL).failed(1);
     garm.run("RemoveAllInstances", &[], "").failed(1);
     garm.delete("garm-never").failed(1);
 }
