@@ -238,3 +238,21 @@ fn call_ends_on_sigterm() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("SIGTERM"));
 }
+
+/// Operators' tools read the schemas: a change of them is a change of the interface.
+#[test]
+fn schemas_are_those_that_are_kept() {
+    let mut garm = Garm::new("", &[]);
+    garm.version = "v0.1.1";
+    let kept = [
+        ("GetConfigJSONSchema", include_str!("schemas/Config.json")),
+        (
+            "GetExtraSpecsJSONSchema",
+            include_str!("schemas/ExtraSpecs.json"),
+        ),
+    ];
+    for (command, text) in kept {
+        let kept: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(garm.run(command, &[], "").answer(), kept, "{command}");
+    }
+}
