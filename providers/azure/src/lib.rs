@@ -20,6 +20,7 @@ mod cloud;
 mod config;
 mod convert;
 mod credentials;
+mod ends;
 mod error;
 mod hardware;
 mod image;

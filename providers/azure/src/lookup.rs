@@ -11,6 +11,7 @@
 //! | less than a consistency window ago | | not found, may be retried |
 //! | earlier | another machine has its name | terminated |
 //! | earlier | this handle has deleted it, and three GETs in a row do not find it | terminated |
+//! | earlier | this handle has deleted it, and the lists of [`crate::ends`] prove its end | terminated |
 //! | earlier | three GETs in a row, over a consistency window, do not find it | terminated |
 //!
 //! The handle remembers what it has found to be terminated. From then on one read is enough.
@@ -112,7 +113,8 @@ impl AzureProvisioner {
     }
 
     /// Reads the machines of many ids once: with one list if they are many, and with a GET of each
-    /// machine that the list does not show.
+    /// machine that the list does not show. The ends of many that this handle has deleted are proved with
+    /// lists.
     pub(crate) async fn read_all_once(
         &self,
         all: &[Option<Address>],
@@ -127,6 +129,9 @@ impl AzureProvisioner {
             None
         };
         let began = self.client.azure_time(began);
+        if let Some(listed) = &listed {
+            self.note_listed_ends(all, listed, began).await;
+        }
         let each = all.iter().map(|at| {
             let listed = listed.as_ref();
             async move {
@@ -270,7 +275,7 @@ impl AzureProvisioner {
     /// Returns the delay before read number `read` of machines that were not found. The end of a
     /// machine that this handle has deleted is expected, so its reads follow quickly; others are
     /// spread over a consistency window.
-    fn absence_delay(&self, deleted: bool, read: u32) -> Duration {
+    pub(crate) fn absence_delay(&self, deleted: bool, read: u32) -> Duration {
         let spread = self.absence_spread();
         if !deleted {
             return spread;

@@ -291,6 +291,63 @@ async fn machine_that_another_actor_deleted_is_terminated_after_several_reads() 
 }
 
 #[tokio::test]
+async fn machines_that_lists_omit_during_their_deletion_are_not_terminated() {
+    let harness = AzureHarness::with_knobs(|_| {});
+    let ids = old_machines(&harness, 8, None).await;
+    change_knobs(&harness, |knobs| {
+        knobs.timing.delete = HOUR;
+        knobs.omissions.lists = 100;
+    });
+    let azure = harness.open().await;
+    for result in azure.terminate_instances(&ids).await {
+        result.unwrap();
+    }
+    for status in azure.describe_instances(&ids).await {
+        assert_eq!(status.unwrap().state, CloudInstanceState::Terminating);
+    }
+    harness.emulator().advance(HOUR);
+    wait_until_deleted(&harness).await;
+    for status in azure.describe_instances(&ids).await {
+        assert_eq!(status.unwrap().state, CloudInstanceState::Terminated);
+    }
+}
+
+#[tokio::test]
+async fn ends_that_lists_cannot_prove_are_proved_with_gets() {
+    for list in [
+        Operation::VirtualMachinesList,
+        Operation::NetworkInterfacesList,
+    ] {
+        let harness = AzureHarness::with_knobs(|_| {});
+        let azure = harness.open().await;
+        let count = NonZeroU32::new(8).unwrap();
+        let launched = azure.launch_instances(&harness.config(), count).await;
+        let ids: Vec<_> = launched.unwrap().into_iter().map(|info| info.id).collect();
+        for id in &ids {
+            wait_for_state(&*azure, id, CloudInstanceState::Running).await;
+        }
+        for result in azure.terminate_instances(&ids).await {
+            result.unwrap();
+        }
+        wait_until_deleted(&harness).await;
+        harness.emulator().advance(HOUR);
+        let refused = Fault::Refused {
+            status: 403,
+            code: "AuthorizationFailed".to_owned(),
+            message: "refused by the test".to_owned(),
+        };
+        let rule = FaultRule::always(list, refused);
+        harness.emulator().add_fault(rule);
+        let before = harness.call_count("VirtualMachines_Get");
+        for status in azure.describe_instances(&ids).await {
+            assert_eq!(status.unwrap().state, CloudInstanceState::Terminated);
+        }
+        let sent = harness.call_count("VirtualMachines_Get") - before;
+        assert_eq!(sent, 3 * 8, "{list:?}");
+    }
+}
+
+#[tokio::test]
 async fn cleanup_deletes_failed_machines_that_lists_omit() {
     let harness = AzureHarness::with_knobs(|knobs| {
         knobs.late_failures = vec![LateFailure::new("AllocationFailed", "no")];
