@@ -6,7 +6,7 @@
 //!
 //! Counts of allocations and of calls to a cloud do not depend on the machine, and `tests/counts.rs` asserts them.
 //!
-//! The feature `clouds` adds groups that run against the project's emulators: `overhead`, `economy` and `list`.
+//! The feature `clouds` adds groups that run against the project's emulators: `overhead`, `economy`, `list` and `emulators`.
 //! It builds the SDKs of the three vendors, which takes minutes.
 #![allow(
     clippy::expect_used,
@@ -15,11 +15,15 @@
 
 #[cfg(feature = "clouds")]
 pub mod clouds;
+pub mod crowd;
 pub mod facade;
 pub mod idle;
 pub mod layers;
 pub mod measure;
 pub mod memory;
 pub mod page;
+pub mod proof;
+#[cfg(feature = "clouds")]
+pub mod python;
 pub mod report;
 pub mod svg;

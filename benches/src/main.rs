@@ -6,9 +6,9 @@ use clap::{Parser, ValueEnum as _};
 #[cfg(feature = "clouds")]
 use fleetwright_bench::clouds;
 use fleetwright_bench::{
-    facade, layers,
+    crowd, facade, layers,
     measure::{Effort, Row},
-    memory, page,
+    memory, page, proof,
     report::{Circumstances, table},
     svg,
 };
@@ -52,12 +52,17 @@ enum Group {
     /// Lists of large fleets
     #[cfg(feature = "clouds")]
     List,
+    /// The emulators, beside moto
+    #[cfg(feature = "clouds")]
+    Emulators,
+    /// The contract suites and the simulation, which run as programs
+    Proof,
 }
 
 impl Group {
     fn run(self, effort: Effort) -> Vec<Row> {
         match self {
-            Self::Layers => layers::run(effort),
+            Self::Layers => [layers::run(effort), crowd::run()].concat(),
             Self::Memory => memory::run(effort),
             Self::Facade => facade::run(effort),
             #[cfg(feature = "clouds")]
@@ -66,6 +71,9 @@ impl Group {
             Self::Economy => clouds::economy::run(effort),
             #[cfg(feature = "clouds")]
             Self::List => clouds::list::run(effort),
+            #[cfg(feature = "clouds")]
+            Self::Emulators => clouds::emulators::run(effort),
+            Self::Proof => proof::run(effort),
         }
     }
 }

@@ -118,6 +118,11 @@ pub fn thread_cpu() -> f64 {
     first.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
+/// Returns the most bytes that `run` held at once on this thread, beyond what was held before.
+pub fn peak_bytes(run: impl FnOnce()) -> u64 {
+    allocation_counter::measure(run).bytes_max
+}
+
 /// Returns how many allocations `run` makes on this thread.
 pub fn allocations(run: impl FnOnce()) -> u64 {
     allocation_counter::measure(run).count_total

@@ -4,7 +4,10 @@
 use std::{num::NonZeroU32, sync::Arc};
 
 use fleetwright::{ErrorKind, InstanceConfig, InstanceId, InstanceProvisioner, layer::Stack};
-use fleetwright_bench::layers::{Call, runtime, variants};
+use fleetwright_bench::{
+    crowd::{DESCRIBES, LAUNCHES, Layers, describes, throttled_launches},
+    layers::{Call, runtime, variants},
+};
 use fleetwright_memory::{MemoryCloud, WireCall};
 use futures_util::future::join_all;
 
@@ -56,4 +59,27 @@ async fn describe_of_a_missing_instance_is_one_call() {
     let error = stack.describe_instance(&missing).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(cloud.oracle().call_count(WireCall::Describe), 1);
+}
+
+/// One call for each thousand, which is the largest batch of the memory cloud.
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_describes_are_ten_calls() {
+    let (bare, layered) = (
+        describes(Layers::None).await,
+        describes(Layers::Stack).await,
+    );
+    assert_eq!(bare.calls, u64::from(DESCRIBES));
+    assert_eq!(layered.calls, u64::from(DESCRIBES) / 1_000);
+    assert_eq!((bare.failed, layered.failed), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn stack_launches_everything_on_a_throttled_cloud() {
+    let bare = throttled_launches(Layers::None).await;
+    assert_eq!((bare.calls, bare.failed), (u64::from(LAUNCHES), 190));
+    // Retries alone give up when their budget of a hundred is used up.
+    let retry = throttled_launches(Layers::Retry).await;
+    assert_eq!((retry.calls, retry.failed), (300, 188));
+    let stack = throttled_launches(Layers::Stack).await;
+    assert_eq!((stack.calls, stack.wasted, stack.failed), (241, 41, 0));
 }

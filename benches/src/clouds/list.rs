@@ -1,16 +1,21 @@
-//! Lists of large fleets: a provider's stream and list beside the SDK's paginator.
+//! Lists of large fleets: a provider's stream and list beside the SDK's paginator and the Python clients.
 
 use std::time::{Duration, Instant};
 
 use fleetwright::InstanceFilter;
 use futures_util::StreamExt as _;
+use tokio::runtime::Runtime;
 
 use super::{
+    Calls,
     sdk::TAG,
     since,
     world::{Vendor, World},
 };
-use crate::measure::{Amount, Effort, Row, nanoseconds, summarize};
+use crate::measure::{Amount, Effort, Row, nanoseconds, peak_bytes, summarize};
+
+/// How many rounds a short run has.
+const QUICK_ROUNDS: usize = 4;
 
 /// How a list is read.
 #[derive(Clone, Copy)]
@@ -65,53 +70,102 @@ pub fn run(effort: Effort) -> Vec<Row> {
         for size in sizes {
             let world = runtime.block_on(World::start(vendor, Duration::ZERO));
             world.emulator.populate(*size);
-            let rounds = if quick { 4 } else { 8 };
-            rows.extend(runtime.block_on(measure(&world, *size, rounds)));
+            let rounds = if quick { QUICK_ROUNDS } else { 8 };
+            rows.extend(measure(&runtime, &world, *size, rounds));
         }
     }
     rows
 }
 
-async fn measure(world: &World, size: u32, rounds: usize) -> Vec<Row> {
-    let mut times = [const { (Vec::new(), Vec::new()) }; 3];
-    let mut sent = [0; 3];
-    for round in 0..rounds {
-        for (at, way) in Way::ALL.into_iter().enumerate() {
-            let before = (round == 0).then(|| world.emulator.calls());
-            let began = Instant::now();
-            let (count, first) = way.read(world).await;
-            let took = began.elapsed();
-            assert_eq!(count, size as usize, "{}", way.name());
-            match before {
-                Some(before) => {
-                    sent[at] = since(&before, &world.emulator.calls())
-                        .values()
-                        .sum::<u64>();
-                }
-                None => {
-                    times[at].0.push(nanoseconds(took));
-                    times[at].1.push(nanoseconds(first));
-                }
-            }
-        }
+/// What the rounds of one variant came to.
+#[derive(Default)]
+struct Rounds {
+    times: Vec<f64>,
+    firsts: Vec<f64>,
+    wire_calls: u64,
+    peak: Option<u64>,
+}
+
+impl Rounds {
+    fn add(&mut self, took: f64, first: f64) {
+        self.times.push(took);
+        self.firsts.push(first);
     }
-    let each = Way::ALL.into_iter().zip(times).zip(sent);
-    let rows = each.map(|((way, (all, first)), sent)| {
-        let (median_ns, spread_ns) = summarize(all);
+
+    fn row(self, world: &World, size: u32, variant: &str) -> Row {
+        let (median_ns, spread_ns) = summarize(self.times);
         #[expect(clippy::cast_precision_loss, reason = "counts are small")]
-        let sent = sent as f64;
+        let wire_calls = self.wire_calls as f64;
+        let first = Amount::Nanoseconds(summarize(self.firsts).0);
+        let mut details = vec![("first item", first)];
+        details.extend(self.peak.map(|peak| ("peak memory", Amount::Bytes(peak))));
+        details.push(("wire calls", Amount::Count(wire_calls)));
         Row {
             group: "list",
             operation: format!("{}: list {size}", world.vendor.name()),
-            variant: way.name().to_owned(),
+            variant: variant.to_owned(),
             median_ns,
             spread_ns,
-            details: vec![
-                ("first item", Amount::Nanoseconds(summarize(first).0)),
-                ("wire calls", Amount::Count(sent)),
-            ],
+            details,
             ..Row::default()
         }
-    });
-    rows.collect()
+    }
+}
+
+/// Measures one cloud and size. The first round counts calls, the last one memory, and the others take the time.
+fn measure(runtime: &Runtime, world: &World, size: u32, rounds: usize) -> Vec<Row> {
+    let mut ways = Way::ALL.map(|way| (way, Rounds::default()));
+    let clients = world.python_clients().into_iter();
+    let mut clients: Vec<_> = clients
+        .map(|(name, client)| (name, client, Rounds::default()))
+        .collect();
+    for round in 0..=rounds {
+        let (counts_calls, counts_memory) = (round == 0, round == rounds);
+        for (way, result) in &mut ways {
+            let before = world.emulator.calls();
+            let mut read = (0, Duration::ZERO);
+            let began = Instant::now();
+            if counts_memory {
+                result.peak = Some(peak_bytes(|| read = runtime.block_on(way.read(world))));
+            } else {
+                read = runtime.block_on(way.read(world));
+            }
+            let (took, (count, first)) = (began.elapsed(), read);
+            assert_eq!(count, size as usize, "{}", way.name());
+            if counts_calls {
+                result.wire_calls = sent(world, &before);
+            } else if !counts_memory {
+                result.add(nanoseconds(took), nanoseconds(first));
+            }
+        }
+        // They take ten times as long, so a short run lists once to count and once to measure.
+        if counts_memory || rounds <= QUICK_ROUNDS && round > 1 {
+            continue;
+        }
+        for (name, client, result) in &mut clients {
+            let before = world.emulator.calls();
+            let report = client.call("list", "", 1);
+            assert_eq!(report.items, size as usize, "{name}");
+            if counts_calls {
+                result.wire_calls = sent(world, &before);
+            } else {
+                result.add(report.ns, report.first_ns);
+            }
+        }
+    }
+    let ways = ways.into_iter();
+    let mut rows: Vec<_> = ways
+        .map(|(way, rounds)| rounds.row(world, size, way.name()))
+        .collect();
+    rows.extend(
+        clients
+            .into_iter()
+            .map(|(name, _, rounds)| rounds.row(world, size, name)),
+    );
+    rows
+}
+
+/// Returns how many calls were sent since.
+fn sent(world: &World, before: &Calls) -> u64 {
+    since(before, &world.emulator.calls()).values().sum()
 }

@@ -7,6 +7,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 pub mod economy;
+pub mod emulators;
 pub mod list;
 pub mod overhead;
 pub mod sdk;

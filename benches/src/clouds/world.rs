@@ -15,6 +15,8 @@ use super::{
     sdk::{Sdk, TAG, azure as azure_sdk, ec2 as ec2_sdk, gcp as gcp_sdk},
 };
 
+use crate::python::Client;
+
 /// The largest number of instances that one external action launches.
 const BATCH: u32 = 1_000;
 
@@ -39,6 +41,17 @@ impl Vendor {
             Self::Ec2 => "EC2",
             Self::Gcp => "Compute Engine",
             Self::Azure => "Azure",
+        }
+    }
+}
+
+impl Vendor {
+    /// Returns the names of the Python clients, as `python/client.py` has them.
+    pub const fn python_clients(self) -> &'static [&'static str] {
+        match self {
+            Self::Ec2 => &["boto3", "apache-libcloud"],
+            Self::Gcp => &["google-cloud-compute"],
+            Self::Azure => &["azure-mgmt-compute"],
         }
     }
 }
@@ -105,6 +118,17 @@ pub struct World {
 }
 
 impl World {
+    /// Starts the Python clients of this cloud. Prints why one cannot start.
+    pub fn python_clients(&self) -> Vec<(&'static str, Client)> {
+        let names = self.vendor.python_clients().iter();
+        let started = names.filter_map(|name| {
+            let client = Client::start(name, &self.emulator.endpoint());
+            let client = client.map_err(|reason| eprintln!("not measured: {name}: {reason}"));
+            Some((*name, client.ok()?))
+        });
+        started.collect()
+    }
+
     /// Starts an emulator whose transitions take this long.
     pub async fn start(vendor: Vendor, transition: Duration) -> Self {
         match vendor {
