@@ -1,0 +1,61 @@
+"""The existing providers, with the configuration of their own README, in front of the emulators.
+
+They have no setting for another endpoint, so they are started with HTTPS_PROXY and SSL_CERT_FILE, which Go's HTTP client reads: the
+program is unchanged, and its requests to the vendor's host arrive at the proxy on loopback.
+"""
+
+from azure_groups import Groups, sign_in
+from provider import Provider
+from proxy import Authority, Proxy
+
+HOSTS = {"azure": "management.azure.com", "ec2": "ec2.us-east-1.amazonaws.com"}
+SIGN_IN = "login.microsoftonline.com"
+SUBSCRIPTION = "11111111-1111-4111-8111-111111111111"
+
+AZURE = f"""
+location = "eastus"
+[credentials]
+subscription_id = "{SUBSCRIPTION}"
+[credentials.service_principal]
+tenant_id = "22222222-2222-4222-8222-222222222222"
+client_id = "33333333-3333-4333-8333-333333333333"
+client_secret = "secret"
+"""
+EC2 = """
+region = "us-east-1"
+subnet_id = "subnet-00000000000000001"
+[credentials]
+credential_type = "static"
+[credentials.static]
+access_key_id = "test"
+secret_access_key = "test"
+session_token = ""
+"""
+CONFIGS = {"azure": AZURE, "ec2": EC2}
+
+
+class Setup:
+    """A provider with its proxy: what the story and the sweep need to run it."""
+
+    def __init__(self, provider, proxy, reset, left):
+        self.provider, self.proxy, self.reset, self.left = provider, proxy, reset, left
+
+
+def set_up(program, cloud, emulator, directory):
+    """Returns the existing provider for a cloud, in front of its emulator."""
+    directory.mkdir(parents=True, exist_ok=True)
+    config = directory / f"{program.name}.toml"
+    config.write_text(CONFIGS[cloud.name])
+    authority = Authority(directory, [*HOSTS.values(), SIGN_IN])
+    upstream, reset, created = emulator.address, lambda: emulator.control("POST", "reset", {}), dict
+    if cloud.name == "azure":
+        upstream = Groups(emulator)
+        reset, created = upstream.reset, upstream.left
+    proxy = Proxy(hosts={HOSTS[cloud.name]: upstream, SIGN_IN: sign_in}, authority=authority)
+    environment = {"HTTPS_PROXY": proxy.url, "SSL_CERT_FILE": str(authority.file)}
+
+    def left():
+        counts = cloud.left(emulator.control("GET", "oracle"))
+        return {**counts, **{kind: len(names) for kind, names in created().items()}}
+
+    return Setup(Provider(program.name, program, config, environment), proxy, reset, left)
