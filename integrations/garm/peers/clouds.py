@@ -4,10 +4,15 @@ import base64
 
 
 class Machine:
-    """A machine that exists, as the oracle shows it. `ids`: what a provider may call it."""
+    """A machine that exists, as the oracle shows it. `number` is its unique id in the cloud, `name` its name there, if it has one."""
 
-    def __init__(self, key, name, running, user_data, ids, tags):
-        self.key, self.name, self.running, self.user_data, self.ids, self.tags = key, name, running, user_data, ids, tags
+    def __init__(self, key, running, user_data, number, tags, name=None):
+        self.key, self.running, self.user_data = key, running, user_data
+        self.number, self.tags, self.name = number, tags, name
+
+    def has(self, provider_id):
+        """Whether a provider means this machine: by its name, or by an id that contains the cloud's."""
+        return bool(provider_id) and (provider_id == self.name or self.number in provider_id)
 
 
 class Ec2:
@@ -16,7 +21,7 @@ class Ec2:
 
     @staticmethod
     def machines(oracle):
-        return [Machine(item["id"], item["tags"].get("Name"), item["state"] == "running", content(item["user_data"]), {item["id"]}, item["tags"])
+        return [Machine(item["id"], item["state"] == "running", content(item["user_data"]), item["id"], item["tags"])
                 for item in oracle["instances"] if item["state"] not in ("shutting-down", "terminated")]
 
     @staticmethod
@@ -35,9 +40,8 @@ class Gcp:
 
     @staticmethod
     def machines(oracle):
-        return [Machine(f"{item['zone']}/{item['name']}", item["labels"].get("garm-name", item["name"]), item["status"] == "RUNNING",
-                        metadata(item["metadata"]), {item["id"], item["name"], f"{item['zone']}/{item['name']}"}, item["labels"])
-                for item in oracle["instances"]]
+        return [Machine(f"{item['zone']}/{item['name']}", item["status"] == "RUNNING", metadata(item["metadata"]), item["id"],
+                        item["labels"], item["name"]) for item in oracle["instances"]]
 
     @staticmethod
     def left(oracle):
@@ -54,8 +58,8 @@ class Azure:
 
     @staticmethod
     def machines(oracle):
-        return [Machine(item["id"], item["tags"].get("Name", item["name"]), item["power_state"] == "running", content(item["custom_data"]),
-                        {item["id"], item["name"], item["vm_id"]}, item["tags"]) for item in oracle["vms"]]
+        return [Machine(item["id"], item["power_state"] == "running", content(item["custom_data"]), item["vm_id"], item["tags"],
+                        item["name"]) for item in oracle["vms"]]
 
     @staticmethod
     def left(oracle):

@@ -39,7 +39,7 @@ def list_thousand(bench):
     """Adds copies of the machine that the provider created, with names of their own, and lists the pool."""
     oracle = bench.emulator.control("GET", "oracle")
     machine = bench.cloud.machines(oracle)[0]
-    name = next((value for key, value in machine.tags.items() if value.startswith("ci-")), machine.name)
+    name = next((value for value in machine.tags.values() if value.startswith("ci-")), machine.name)
     for number in range(LISTED - 1):
         tags = {key: value.replace(name, f"ci-{number:012}") for key, value in machine.tags.items()}
         bench.emulator.control("POST", "external-actions", bench.cloud.external(tags, oracle))

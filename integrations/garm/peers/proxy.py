@@ -11,6 +11,7 @@ import re
 import ssl
 import subprocess
 import threading
+import time
 
 
 class Authority:
@@ -28,10 +29,14 @@ class Authority:
 
 
 class Hold:
-    """Kills the provider at request `number`, `before` it is forwarded or `after` the cloud has executed it."""
+    """Kills the provider at request `number`: `before` it is forwarded, `after` the cloud has executed it, or before it is executed
+    `late`, half a second later, as a request does that was under way when its sender died."""
+
+    LATE_SECONDS = 0.5
 
     def __init__(self, number, phase, kill):
-        self.number, self.phase, self.kill, self.hit = number, phase, kill, None
+        self.number, self.phase, self.kill = number, phase, kill
+        self.hit, self.over = None, threading.Event()
 
 
 class Proxy:
@@ -92,15 +97,10 @@ class Proxy:
             if counted:
                 self.requests.append(describe(handler.command, handler.path, body))
             hold = self.hold if counted and self.hold and len(self.requests) == self.hold.number else None
-        if hold and hold.phase == "before":
-            hold.kill()
-            hold.hit = self.requests[-1]
+        if hold:
+            self.interrupt(hold, lambda: self.ask(upstream, handler, body))
             return True
         status, headers, content = self.ask(upstream, handler, body)
-        if hold:
-            hold.kill()
-            hold.hit = self.requests[hold.number - 1]
-            return True
         handler.send_response(status)
         for name, value in headers:
             if name.lower() not in ("content-length", "connection", "date", "server", "transfer-encoding"):
@@ -110,6 +110,17 @@ class Proxy:
         handler.wfile.write(content)
         handler.wfile.flush()
         return False
+
+    def interrupt(self, hold, execute):
+        """Kills the provider at its request, which is executed before, after or never."""
+        if hold.phase == "after":
+            execute()
+        hold.hit = self.requests[hold.number - 1]
+        hold.kill()
+        if hold.phase == "late":
+            time.sleep(hold.LATE_SECONDS)
+            execute()
+        hold.over.set()
 
     @staticmethod
     def ask(upstream, handler, body):

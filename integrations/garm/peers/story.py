@@ -82,9 +82,9 @@ class Story:
 
     def in_flight(self):
         """Whether a machine exists that GARM has no id of yet, because its create is under way."""
-        ids = {runner.get("provider_id") for runner in self.garm.runners(self.pool).values()}
-        creating = [runner for runner in self.garm.runners(self.pool).values() if runner["status"] == "creating"]
-        return creating and any(not machine.ids & ids for machine in self.alive())
+        runners = self.garm.runners(self.pool).values()
+        creating = any(runner["status"] == "creating" for runner in runners)
+        return creating and any(not any(machine.has(runner.get("provider_id")) for runner in runners) for machine in self.alive())
 
     def killed_by_garm(self):
         return "context deadline exceeded" in (self.home / "garm.log").read_text(errors="replace")
@@ -99,7 +99,7 @@ class Story:
         ids = [runner.get("provider_id") for runner in runners.values()]
         return (len(runners) == len(machines) == SIZE and not gone & set(runners) and not keys & {machine.key for machine in machines}
                 and all(runner["status"] == "running" and runner["runner_status"] == "idle" for runner in runners.values())
-                and all(sum(number in machine.ids for machine in machines) == 1 for number in ids)
+                and all(sum(machine.has(number) for machine in machines) == 1 for number in ids)
                 and self.one_of_each(machines))
 
     def one_of_each(self, machines):

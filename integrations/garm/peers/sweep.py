@@ -1,4 +1,6 @@
-"""Kills a provider at every request of a create, before and after its effect, does what GARM does next, and counts with the oracle.
+"""Kills a provider at every request of a create, does what GARM does next, and counts with the oracle.
+
+The request takes effect before the kill, never, or half a second after it, when GARM's next call may already have looked.
 
 What GARM does next (runner/pool/pool.go at the commit in docs/garm-comparison.md):
   deadline  GARM killed the provider: `addInstanceToProvider` deletes by name, `retryFailedInstancesForOnePool` deletes by name again
@@ -13,6 +15,7 @@ import time
 from provider import bootstrap, finish, new_name
 from proxy import Hold
 
+PHASES = ("before", "after", "late")
 PATHS = ("deadline", "restart")
 SETTLE = 30
 
@@ -22,7 +25,11 @@ class Count:
 
     def __init__(self):
         self.points = self.doubled = self.lost = self.left = self.failed = 0
-        self.notes, self.requests = [], []
+        self.notes = []
+
+    @property
+    def trouble(self):
+        return self.doubled + self.lost + self.left + self.failed
 
     def note(self, point, trouble):
         self.notes.append(f"{point}: {trouble}")
@@ -60,16 +67,16 @@ class Bench:
 
 
 def sweep(bench, say=lambda _: None):
-    """Runs every point until a create is no longer interrupted, and returns the counts."""
-    count, number = Count(), 1
+    """Runs every point until a create is no longer interrupted. Returns the counts, and those of the late requests."""
+    counts, number = {phase: Count() for phase in PHASES}, 1
+    counts["after"] = counts["before"]
     while True:
-        for phase in ("before", "after"):
+        for phase in PHASES:
             for path in PATHS:
-                hit = run_point(bench, count, number, phase, path)
+                hit = run_point(bench, counts[phase], number, phase, path)
                 if hit is None:
-                    return count
-                say(f"{bench.provider.name}: killed {phase} request {number}, {hit}; then {path}")
-        count.requests.append(hit)
+                    return counts["before"], counts["late"]
+                say(f"{bench.provider.name}: killed, {phase} request {number}, {hit}; then {path}")
         number += 1
 
 
@@ -81,17 +88,17 @@ def run_point(bench, count, number, phase, path):
     hold = Hold(number, phase, process.kill)
     bench.proxy.start_count(hold)
     result = finish(process)
-    bench.proxy.start_count()
+    bench.proxy.start_count()  # without a hold
     if not hold.hit:
         if not result.ok:
             raise RuntimeError(f"{bench.provider.name}: the create that was not interrupted fails: {result.error}")
         return None
     count.points += 1
-    judge(bench, count, f"{phase} request {number} ({hold.hit}), {path}", name, path)
+    judge(bench, count, f"{phase} request {number} ({hold.hit}), {path}", name, path, hold)
     return hold.hit
 
 
-def judge(bench, count, point, name, path):
+def judge(bench, count, point, name, path, hold):
     """Does what GARM does next, and counts the trouble."""
     errors = [bench.delete(name)]
     if path == "deadline":
@@ -100,6 +107,7 @@ def judge(bench, count, point, name, path):
         name = new_name()
     again = bench.create(name)
     errors.append(None if again.ok else again.error)
+    hold.over.wait(60)
     machines = bench.alive()
     if path == "deadline" and len(machines) > 1:
         count.doubled += 1
