@@ -1,8 +1,8 @@
 """garm-provider-fleetwright in front of the emulators: its config file names the proxy as the cloud's endpoint."""
 
-from provider import Provider
+from provider import Provider, Setup
 from proxy import Proxy
-from theirs import SUBSCRIPTION, Setup
+from theirs import SUBSCRIPTION
 
 # Any public key: nothing logs in.
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTEx fleet"

@@ -45,6 +45,13 @@ class Provider:
         return finish(self.start(command, instance, document), started, timeout)
 
 
+class Setup:
+    """A provider with its proxy: what the story and the sweep need to run it."""
+
+    def __init__(self, provider, proxy, reset, left):
+        self.provider, self.proxy, self.reset, self.left = provider, proxy, reset, left
+
+
 def finish(process, started=None, timeout=180):
     """Waits for a process that `start` returned. A process that takes longer than `timeout` is killed, as GARM does."""
     started = started or time.monotonic()

@@ -8,7 +8,7 @@ import json
 import subprocess
 
 from azure_groups import Groups, answer, sign_in
-from provider import Provider
+from provider import Provider, Setup
 from proxy import Authority, Proxy
 
 HOSTS = {"azure": "management.azure.com", "ec2": "ec2.us-east-1.amazonaws.com", "gcp": "compute.googleapis.com"}
@@ -41,13 +41,6 @@ network_id = "projects/fleet/global/networks/default"
 subnetwork_id = "projects/fleet/regions/us-central1/subnetworks/default"
 """
 CONFIGS = {"azure": AZURE, "ec2": EC2, "gcp": GCP}
-
-
-class Setup:
-    """A provider with its proxy: what the story and the sweep need to run it."""
-
-    def __init__(self, provider, proxy, reset, left):
-        self.provider, self.proxy, self.reset, self.left = provider, proxy, reset, left
 
 
 def set_up(program, cloud, emulator, directory):
