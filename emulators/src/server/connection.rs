@@ -2,11 +2,14 @@
 //!
 //! Owns the sockets. Each connection has its own task; an error of one never affects another.
 
-use std::{convert::Infallible, io, net::TcpListener, pin::Pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, pin::Pin, sync::Arc, time::Duration};
 
 use hyper::{Request, Response, body::Incoming as HyperBody, header, server::conn::http1, service};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{net::TcpStream, sync::oneshot};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+};
 
 use super::{
     Delivery, HEAD_TIMEOUT, Handler, HttpRequest, HttpResponse,
@@ -22,9 +25,6 @@ pub(super) async fn accept(
     handler: Arc<dyn Handler>,
     mut stopped: oneshot::Receiver<()>,
 ) {
-    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
-        return;
-    };
     loop {
         let accepted = tokio::select! {
             _ = &mut stopped => return,

@@ -9,23 +9,19 @@
 mod body;
 mod connection;
 
-use std::{
-    future::Future,
-    io,
-    net::{SocketAddr, TcpListener},
-    pin::Pin,
-    sync::Arc,
-    thread,
-    time::Duration,
-};
+use std::{future::Future, io, net::SocketAddr, pin::Pin, sync::Arc, thread, time::Duration};
 
 use bytes::Bytes;
 use hyper::{HeaderMap, Method, Uri};
-use tokio::{runtime, sync::oneshot};
+use tokio::{net::TcpSocket, runtime, sync::oneshot};
 
 /// The maximum size of a request body in bytes, 1 MiB; a larger one is read, dropped and reported
 /// as [`BodyError::TooLarge`].
 pub(crate) const MAX_BODY_BYTES: usize = 1 << 20;
+
+/// How many connections wait to be accepted; the system may allow fewer. The standard library's 128 are too few for
+/// a thousand calls at once: what exceeds the queue is tried again only after a second, and then after twice as long each time.
+const WAITING_CONNECTIONS: u32 = 16_384;
 
 /// Turns requests into responses. One handler serves all connections at the same time.
 pub(crate) trait Handler: Send + Sync + 'static {
@@ -130,13 +126,23 @@ impl RunningServer {
     ///
     /// The error of the system if the address is in use or not allowed, or the thread cannot start.
     pub(crate) fn start(address: SocketAddr, handler: Arc<dyn Handler>) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
         let runtime = runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .build()?;
+        let listener = {
+            let _entered = runtime.enter();
+            let socket = match address {
+                SocketAddr::V4(_) => TcpSocket::new_v4()?,
+                SocketAddr::V6(_) => TcpSocket::new_v6()?,
+            };
+            // As the standard library does: a port of connections that were just closed can be used again.
+            #[cfg(unix)]
+            socket.set_reuseaddr(true)?;
+            socket.bind(address)?;
+            socket.listen(WAITING_CONNECTIONS)?
+        };
+        let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new()
             .name("fleetwright-emulator".to_owned())
@@ -173,3 +179,48 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// aws-smithy-http-client and of reqwest). A connection that the server closes first may break under a request that is being sent,
 /// which the clients must report as an unknown effect.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(120);
+
+// Linux has queued 4096 connections by default since 5.4; other systems have lower limits.
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::{io::Write as _, net::TcpStream, sync::mpsc};
+
+    use super::*;
+
+    /// Keeps the server's thread busy until the test ends it.
+    struct Busy {
+        begun: mpsc::SyncSender<()>,
+        end: std::sync::Mutex<mpsc::Receiver<()>>,
+    }
+
+    impl Handler for Busy {
+        fn handle(self: Arc<Self>, _: HttpRequest) -> ResponseFuture {
+            Box::pin(async move {
+                self.begun.send(()).unwrap();
+                let _ = self.end.lock().unwrap().recv();
+                HttpResponse::new(200, "text/plain", String::new())
+            })
+        }
+    }
+
+    #[test]
+    fn busy_server_queues_hundreds_of_connections() {
+        let (begun, has_begun) = mpsc::sync_channel(1);
+        let (ended, end) = mpsc::channel::<()>();
+        let end = std::sync::Mutex::new(end);
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = RunningServer::start(any, Arc::new(Busy { begun, end })).unwrap();
+        let mut first = TcpStream::connect(server.address()).unwrap();
+        first
+            .write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+            .unwrap();
+        has_begun.recv().unwrap();
+        // The queue is not emptied before the end, so a connection that finds it full never succeeds.
+        let limit = Duration::from_secs(10);
+        let waiting = (0..500).map(|_| TcpStream::connect_timeout(&server.address(), limit));
+        let waiting: io::Result<Vec<_>> = waiting.collect();
+        drop(ended);
+        waiting.unwrap();
+    }
+}
