@@ -1,6 +1,7 @@
 """What differs between the three emulated clouds: names in the catalog, and how to read the oracle."""
 
 import base64
+import uuid
 
 
 class Machine:
@@ -49,7 +50,8 @@ class Gcp:
 
     @staticmethod
     def external(tags, oracle):
-        return {"action": "launch_external", "count": 1, "labels": tags, "project": oracle["instances"][0]["project"]}
+        place = {"project": oracle["instances"][0]["project"], "zone": oracle["instances"][0]["zone"]}
+        return {"action": "launch_external", "count": 1, "name": f"ci-{uuid.uuid4().hex}", "labels": tags, **place}
 
 
 class Azure:
