@@ -155,7 +155,7 @@ pub enum Meaning {
     },
     /// The cloud does not offer the call for this instance: unsupported.
     Unsupported,
-    /// Another change has to end first: a conflict, with a delay.
+    /// Another change has to end first: a conflict, with a delay. Name only calls that do not wait for its end by themselves.
     Conflict,
     /// The launch token was used for an instance that is gone: token spent.
     TokenSpent,
@@ -198,11 +198,10 @@ impl Meaning {
                 vec![Operation::LaunchInstance, Operation::LaunchInstances]
             }
             Self::TokenSpent => vec![Operation::LaunchInstance],
-            Self::Unsupported => vec![Operation::StopInstance],
+            Self::Unsupported | Self::Conflict => vec![Operation::StopInstance],
             Self::Throttled
             | Self::BadCredentials
             | Self::Forbidden
-            | Self::Conflict
             | Self::Outage
             | Self::NotOfTheCloud => vec![
                 Operation::DescribeInstance,

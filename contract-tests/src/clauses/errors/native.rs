@@ -6,9 +6,11 @@
 use std::time::Duration;
 
 use fleetwright::{
-    Effect, InstanceConfig, Operation, OptionalVerb, ProvisionError, Reboot, Result, RetryAdvice,
-    Scope, SnapshotRequest, TagChange,
+    Effect, ErrorKind, InstanceConfig, Operation, OptionalVerb, ProvisionError, Reboot, Result,
+    RetryAdvice, Scope, SnapshotRequest, TagChange,
 };
+
+use tokio::time::sleep;
 
 use super::checks::{require_effect_unknown, require_retry_allowed};
 use crate::{
@@ -66,6 +68,9 @@ pub(crate) async fn errors_16_scope_is_that_of_the_error(cx: &Context) -> Outcom
     Ok(Pass::Held)
 }
 
+/// How often the cloud may throttle a call by itself before its fault is injected.
+const MOST_THROTTLED: u32 = 8;
+
 /// An error, and how it is injected.
 struct Row {
     error: NativeError,
@@ -112,8 +117,18 @@ impl Row {
         let faults = cx.faults(&[])?;
         self.inject(&*faults, operation).await?;
         // The error of a throttled call is wanted, and not a retry.
-        cx.announce(Some(&WireFault::Throttled(Duration::ZERO)));
-        let result = self.call(cx, subjects, operation).await;
+        let throttles = self.error.meaning == Meaning::Throttled;
+        cx.announce(throttles.then_some(&WireFault::Throttled(Duration::ZERO)));
+        let mut result = self.call(cx, subjects, operation).await;
+        // Unless the cloud has throttled the call by itself, before the fault.
+        for _ in 0..MOST_THROTTLED {
+            let Ok(Err(error)) = &result else { break };
+            if error.kind() != ErrorKind::Throttled || faults.all_injected().await {
+                break;
+            }
+            sleep(error.retry().delay().unwrap_or_default()).await;
+            result = self.call(cx, subjects, operation).await;
+        }
         cx.announce(None);
         cx.clear_faults(&faults).await?;
         match result? {
