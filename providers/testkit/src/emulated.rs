@@ -9,11 +9,11 @@
 use std::{collections::BTreeMap, fmt::Debug, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use fleetwright::{
-    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Placement, Scope, Tags,
-    Zone, async_trait,
+    ImageId, InstanceConfig, InstanceId, InstanceProvisioner, InstanceType, Operation, Placement,
+    Scope, Tags, Zone, async_trait,
 };
 use fleetwright_contract_tests::{
-    ExternalActor, Faults, Harness, Oracle, Truth, WireFault, WireOp,
+    ExternalActor, Faults, Harness, NativeError, Oracle, Truth, WireFault, WireOp,
 };
 use fleetwright_emulators::{CallRecord, Capacity, Cloud, CommonKnobs as _, Emulator};
 
@@ -156,6 +156,18 @@ pub trait EmulatedAccount: Send + Sync + 'static {
     /// Returns the native operations that a fault affects for an operation of the kit. An empty list
     /// means any operation.
     fn operations(operation: WireOp, fault: &WireFault) -> Vec<<Self::Cloud as Cloud>::Operation>;
+
+    /// Returns the errors that the cloud sends, each with what it means, for launches of the config of the fixtures.
+    /// Default: none, so that ERRORS-15 and ERRORS-16 inject the kit's faults.
+    fn native_errors() -> Vec<NativeError> {
+        Vec::new()
+    }
+
+    /// Returns the native operations that fail with a native error of a call. Default: those that a missing permission
+    /// affects.
+    fn native_operations(operation: Operation) -> Vec<<Self::Cloud as Cloud>::Operation> {
+        Self::operations(WireOp::from(operation), &WireFault::Forbidden)
+    }
 
     /// Returns the external action that launches one instance with these tags.
     fn external_launch(tags: &Tags) -> ExternalActionOf<Self>;
@@ -364,11 +376,9 @@ impl<A: EmulatedAccount> Harness for EmulatedHarness<A> {
         let emulator = Arc::clone(&self.emulator);
         let fixtures = A::FIXTURES;
         let codes = [fixtures.late_failure_code, fixtures.late_capacity_code];
-        Some(Arc::new(EmulatorFaults::new(
-            emulator,
-            A::operations,
-            codes,
-        )))
+        let faults = EmulatorFaults::new(emulator, A::operations, codes);
+        let faults = faults.with_native_errors(A::native_errors(), A::native_operations);
+        Some(Arc::new(faults))
     }
 
     fn external_actor(&self) -> Option<Arc<dyn ExternalActor>> {

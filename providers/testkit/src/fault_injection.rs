@@ -7,9 +7,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use fleetwright::async_trait;
-use fleetwright_contract_tests::{Faults, WireFault, WireOp};
-use fleetwright_emulators::{Cloud, Emulator, Fault, FaultRule, Phase};
+use fleetwright::{Operation, async_trait};
+use fleetwright_contract_tests::{Faults, NativeError, WireFault, WireOp};
+use fleetwright_emulators::{Cloud, Emulator, Failure, Fault, FaultRule, Phase};
 
 /// Injects the kit's faults into an emulator.
 pub struct EmulatorFaults<C: Cloud> {
@@ -17,6 +17,8 @@ pub struct EmulatorFaults<C: Cloud> {
     operations: Operations<C>,
     late_failure_code: &'static str,
     late_capacity_code: &'static str,
+    native_errors: Vec<NativeError>,
+    native_operations: NativeOperations<C>,
     /// Rules of which one is enough: a cloud may launch with one of several calls.
     alternatives: Mutex<Vec<Vec<FaultRule<C::Operation>>>>,
 }
@@ -24,6 +26,9 @@ pub struct EmulatorFaults<C: Cloud> {
 /// Returns the native operations that a fault affects for an operation of the kit. An empty list means any
 /// operation. A fault at the nth call affects only the first operation of the list.
 type Operations<C> = fn(WireOp, &WireFault) -> Vec<<C as Cloud>::Operation>;
+
+/// Returns the native operations that a call mainly consists of. An empty list means any operation.
+type NativeOperations<C> = fn(Operation) -> Vec<<C as Cloud>::Operation>;
 
 impl<C: Cloud> EmulatorFaults<C> {
     /// Creates the faults of an emulator. `operations` returns the native operations for an operation of the
@@ -38,7 +43,38 @@ impl<C: Cloud> EmulatorFaults<C> {
             operations,
             late_failure_code,
             late_capacity_code,
+            native_errors: Vec::new(),
+            native_operations: |_| Vec::new(),
             alternatives: Mutex::default(),
+        }
+    }
+
+    /// Sets the cloud's own errors, and the native operations that a call mainly consists of.
+    #[must_use]
+    pub fn with_native_errors(
+        mut self,
+        errors: Vec<NativeError>,
+        operations: NativeOperations<C>,
+    ) -> Self {
+        self.native_errors = errors;
+        self.native_operations = operations;
+        self
+    }
+
+    /// Injects a fault into every call of the operations. For a launch, one of them is enough.
+    fn add_always(&self, operations: Vec<C::Operation>, fault: &Fault, is_launch: bool) {
+        if operations.is_empty() {
+            self.add(FaultRule::always_any(fault.clone()));
+        }
+        let rules = operations.into_iter();
+        let rules: Vec<_> = rules
+            .map(|operation| FaultRule::always(operation, fault.clone()))
+            .collect();
+        for rule in &rules {
+            self.add(rule.clone());
+        }
+        if is_launch {
+            self.alternatives().push(rules);
         }
     }
 
@@ -87,22 +123,36 @@ impl<C: Cloud> Faults for EmulatorFaults<C> {
         });
     }
 
+    fn native_errors(&self) -> Vec<NativeError> {
+        self.native_errors.clone()
+    }
+
+    async fn inject_native(&self, operation: Operation, error: &NativeError) -> bool {
+        let (code, message) = (error.code.clone(), error.message.clone());
+        let fault = match error.status {
+            Some(status) => Fault::Refused {
+                status,
+                code,
+                message,
+            },
+            // Not a response: the operation that the call begins fails.
+            None => Fault::OperationError {
+                errors: vec![Failure::new(code, message)],
+            },
+        };
+        let operations = (self.native_operations)(operation);
+        self.add_always(
+            operations,
+            &fault,
+            WireOp::from(operation) == WireOp::Launch,
+        );
+        true
+    }
+
     async fn inject_always(&self, operation: WireOp, fault: WireFault) {
         let operations = (self.operations)(operation, &fault);
         let fault = emulator_fault(&fault);
-        if operations.is_empty() {
-            self.add(FaultRule::always_any(fault.clone()));
-        }
-        let rules = operations.into_iter();
-        let rules: Vec<_> = rules
-            .map(|operation| FaultRule::always(operation, fault.clone()))
-            .collect();
-        for rule in &rules {
-            self.add(rule.clone());
-        }
-        if operation == WireOp::Launch {
-            self.alternatives().push(rules);
-        }
+        self.add_always(operations, &fault, operation == WireOp::Launch);
     }
 
     async fn all_injected(&self) -> bool {

@@ -6,13 +6,15 @@
     reason = "test helpers may panic, and no test binary uses all of them"
 )]
 
+mod native_errors;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use fleetwright_azure::{
     AzureCredentials, AzureLaunchConfig, AzureOptions, AzureProvisioner,
     fleetwright::{CloudInstanceState, InstanceId, InstanceInfo, Market, Tags, async_trait},
 };
-use fleetwright_contract_tests::{Truth, WireFault, WireOp};
+use fleetwright_contract_tests::{NativeError, Truth, WireFault, WireOp};
 use fleetwright_emulators::azure::{
     Azure, AzureEmulator, ExternalAction, Knobs, Market as NativeMarket, Operation, Oracle,
     OracleVm, Timing, VirtualNetwork,
@@ -225,6 +227,10 @@ impl EmulatedAccount for AzureGroup {
             WireOp::List => vec![Operation::VirtualMachinesList],
             WireOp::UpdateTags => vec![Operation::VirtualMachinesUpdate],
         }
+    }
+
+    fn native_errors() -> Vec<NativeError> {
+        native_errors::all()
     }
 
     fn external_launch(tags: &Tags) -> ExternalAction {

@@ -1,13 +1,17 @@
 //! An account on an emulated EC2.
 #![allow(clippy::expect_used, clippy::panic, reason = "test helpers may panic")]
 
+mod native_errors;
+
 use std::{collections::BTreeMap, time::Duration};
 
-use fleetwright_contract_tests::{Truth, WireFault, WireOp};
+use fleetwright_contract_tests::{NativeError, Truth, WireFault, WireOp};
 use fleetwright_ec2::{
     Ec2LaunchConfig, Ec2Options, Ec2Provisioner,
     aws_config::{BehaviorVersion, Region, SdkConfig},
-    fleetwright::{CloudInstanceState, InstanceId, InstanceInfo, Market, Tags, async_trait},
+    fleetwright::{
+        CloudInstanceState, InstanceId, InstanceInfo, Market, Operation, Tags, async_trait,
+    },
 };
 use fleetwright_emulators::ec2::{
     Action, Ec2, Ec2Emulator, ExternalAction, Knobs, Oracle, OracleInstance, SecurityGroup, Subnet,
@@ -190,6 +194,18 @@ impl EmulatedAccount for Ec2Account {
                 vec![Action::DescribeInstances]
             }
             WireOp::UpdateTags => vec![Action::CreateTags],
+        }
+    }
+
+    fn native_errors() -> Vec<NativeError> {
+        native_errors::all()
+    }
+
+    fn native_operations(operation: Operation) -> Vec<Action> {
+        match operation {
+            Operation::RebootInstance => vec![Action::RebootInstances],
+            Operation::SnapshotImage => vec![Action::CreateImage],
+            other => Self::operations(WireOp::from(other), &WireFault::Forbidden),
         }
     }
 

@@ -6,9 +6,11 @@
     reason = "test helpers may panic, and no test binary uses all of them"
 )]
 
+mod native_errors;
+
 use std::{collections::BTreeMap, time::Duration};
 
-use fleetwright_contract_tests::{Truth, WireFault, WireOp};
+use fleetwright_contract_tests::{NativeError, Truth, WireFault, WireOp};
 use fleetwright_emulators::gcp::{
     ExternalAction, Gcp, GcpEmulator, Knobs, Method, Oracle, OracleInstance, Subnetwork, Timing,
 };
@@ -189,6 +191,10 @@ impl EmulatedAccount for GcpProject {
             WireOp::List | WireOp::FindLaunch => vec![Method::InstancesAggregatedList],
             WireOp::UpdateTags => vec![Method::InstancesSetLabels],
         }
+    }
+
+    fn native_errors() -> Vec<NativeError> {
+        native_errors::all()
     }
 
     /// Stores tags that do not fit into labels in the metadata, as the provider does.
