@@ -74,10 +74,7 @@ impl Page {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the remainder is less than a page"
-)]
+/// The remainder is less than a page, so the cast loses nothing.
 fn slot(seq: &Seq) -> usize {
     (seq % PAGE) as usize
 }
