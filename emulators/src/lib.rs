@@ -65,7 +65,7 @@ pub use cloud::{
     Cloud, CommonKnobs,
     calls::CallRecord,
     emulator::Emulator,
-    fault::{Fault, FaultRule, Phase},
+    fault::{Failure, Fault, FaultRule, Phase},
     knobs::Capacity,
 };
 

@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use fleetwright::{InstanceId, InstanceInfo, Scope, Tags, UserData};
-use fleetwright_contract_tests::{ExternalActor, Faults, Oracle, Truth, WireFault, WireOp};
+use fleetwright::{InstanceId, InstanceInfo, Operation, Scope, Tags, UserData};
+use fleetwright_contract_tests::{
+    ExternalActor, Faults, NativeError, Oracle, Truth, WireFault, WireOp,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -96,6 +98,15 @@ impl Faults for Parts {
 
     fn late_capacity_code(&self) -> Option<&str> {
         self.0.backend().hello.late_capacity_code.as_deref()
+    }
+
+    /// None: the protocol has no message for the errors of one cloud, so the kit's faults stand for them.
+    fn native_errors(&self) -> Vec<NativeError> {
+        Vec::new()
+    }
+
+    async fn inject_native(&self, _operation: Operation, _error: &NativeError) -> bool {
+        false
     }
 
     async fn inject(&self, operation: WireOp, nth: u64, fault: WireFault) {

@@ -73,10 +73,12 @@ pub(super) fn all(config: &InstanceConfig, [first, second]: [Zone; 2]) -> Vec<Na
     let elsewhere = in_zone(second);
     let mut spot = here.clone();
     spot.placement.market = Some(Market::Spot);
-    let whole = |error: NativeError| match error.meaning {
-        // The region, or the account.
-        Meaning::Capacity | Meaning::Quota => error.concerning([here.clone(), elsewhere.clone()]),
-        _ => error,
+    let whole = |error: NativeError| {
+        if matches!(error.meaning, Meaning::Capacity | Meaning::Quota) {
+            // The region, or the account.
+            return error.concerning([here.clone(), elsewhere.clone()]);
+        }
+        error
     };
     let injected = injected().into_iter().map(|(error, _)| whole(error));
     // A launch without a zone goes to the first one.

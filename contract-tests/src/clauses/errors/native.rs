@@ -194,9 +194,20 @@ impl Row {
                 let image = handle.snapshot_image(&subjects.running, &request).await;
                 image.map(drop)
             }
-            other => {
+            Operation::TerminateInstances
+            | Operation::StopInstances
+            | Operation::StartInstances
+            | Operation::DescribeInstances
+            | Operation::StreamInstances
+            | Operation::AccountId
+            | Operation::ResizeInstance
+            | Operation::ReimageInstance
+            | Operation::ConsoleOutput
+            | Operation::ConsoleSession
+            | Operation::DeleteImage
+            | _ => {
                 return Err(Failure::KitError(format!(
-                    "the harness names {other} as a call that fails with {}, which the kit does not make for it",
+                    "the harness names {operation} as a call that fails with {}, which the kit does not make for it",
                     self.error
                 )));
             }
@@ -243,15 +254,13 @@ impl Row {
             // What is between them may let the next call pass.
             Meaning::NotOfTheCloud | Meaning::Outage => {}
         }
-        match meaning {
-            Meaning::Invalid { field: Some(field) } => {
-                let named = error.invalid_value().map(fleetwright::InvalidValue::field);
-                self.require(error, named == Some(field), || {
-                    format!("it must name the field {field}")
-                })
-            }
-            _ => Ok(()),
+        if let Meaning::Invalid { field: Some(field) } = meaning {
+            let named = error.invalid_value().map(fleetwright::InvalidValue::field);
+            self.require(error, named == Some(field), || {
+                format!("it must name the field {field}")
+            })?;
         }
+        Ok(())
     }
 
     /// Requires that the scopes cover what they should, and nothing else.

@@ -202,11 +202,13 @@ impl EmulatedAccount for Ec2Account {
     }
 
     fn native_operations(operation: Operation) -> Vec<Action> {
-        match operation {
-            Operation::RebootInstance => vec![Action::RebootInstances],
-            Operation::SnapshotImage => vec![Action::CreateImage],
-            other => Self::operations(WireOp::from(other), &WireFault::Forbidden),
+        if operation == Operation::RebootInstance {
+            return vec![Action::RebootInstances];
         }
+        if operation == Operation::SnapshotImage {
+            return vec![Action::CreateImage];
+        }
+        Self::operations(WireOp::from(operation), &WireFault::Forbidden)
     }
 
     fn external_launch(tags: &Tags) -> ExternalAction {
