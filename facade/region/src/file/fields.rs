@@ -11,10 +11,12 @@ use super::{
 
 /// Reads a file. `read` records problems and returns a value, which is dropped if there is any problem.
 ///
+/// [`reader`](super::reader) has an example.
+///
 /// # Errors
 ///
 /// All problems: of the TOML syntax, those that `read` recorded, and fields that it did not read.
-pub(crate) fn read_document<T>(
+pub fn read_document<T>(
     text: &str,
     read: impl FnOnce(&mut Fields<'_, '_>) -> T,
 ) -> Result<T, Problems> {
@@ -33,6 +35,7 @@ pub(crate) fn read_document<T>(
 }
 
 /// The problems of a file so far, with the positions of its lines.
+#[derive(Debug)]
 struct ProblemLog<'t> {
     text: &'t str,
     /// The byte at which each line begins.
@@ -82,7 +85,8 @@ impl<'t> ProblemLog<'t> {
 }
 
 /// A table. Each field is read once; fields that are not read are reported as unknown by [`finish`](Self::finish).
-pub(crate) struct Fields<'n, 't> {
+#[derive(Debug)]
+pub struct Fields<'n, 't> {
     log: &'n ProblemLog<'t>,
     table: &'n DeTable<'t>,
     span: Range<usize>,
@@ -107,17 +111,17 @@ impl<'n, 't> Fields<'n, 't> {
     }
 
     /// Sets the name of the table in messages, once it is known.
-    pub(crate) fn set_place(&mut self, place: String) {
+    pub fn set_place(&mut self, place: String) {
         self.place = place;
     }
 
     /// Returns the line in which the table begins, counted from 1.
-    pub(crate) fn line(&self) -> usize {
+    pub fn line(&self) -> usize {
         self.log.position(self.span.start).0
     }
 
     /// Reads a required field. Returns `None` after recording a problem.
-    pub(crate) fn required<T>(
+    pub fn required<T>(
         &mut self,
         name: &'static str,
         read: impl FnOnce(&'n Value<'t>) -> Result<T, Message>,
@@ -131,14 +135,14 @@ impl<'n, 't> Fields<'n, 't> {
     }
 
     /// Records that a field is missing, if it is.
-    pub(crate) fn missing(&self, name: &str, expected: &str) {
+    pub fn missing(&self, name: &str, expected: &str) {
         if self.table.get(name).is_none() && !self.log.is_broken() {
             self.report(format!("{name} is missing: expected {expected}"));
         }
     }
 
     /// Reads an optional field. Returns `None` if it is missing, or after recording a problem.
-    pub(crate) fn optional<T>(
+    pub fn optional<T>(
         &mut self,
         name: &'static str,
         read: impl FnOnce(&'n Value<'t>) -> Result<T, Message>,
@@ -155,7 +159,7 @@ impl<'n, 't> Fields<'n, 't> {
     }
 
     /// Reads an optional array. Values with a problem are recorded and left out.
-    pub(crate) fn list<T>(
+    pub fn list<T>(
         &mut self,
         name: &'static str,
         read: impl Fn(&'n Value<'t>) -> Result<T, Message>,
@@ -172,13 +176,13 @@ impl<'n, 't> Fields<'n, 't> {
     }
 
     /// Reads an optional table.
-    pub(crate) fn table(&mut self, name: &'static str) -> Option<Fields<'n, 't>> {
+    pub fn table(&mut self, name: &'static str) -> Option<Fields<'n, 't>> {
         let value = self.get(name)?;
         self.as_table(value, self.place_of(name))
     }
 
     /// Reads an optional array of tables.
-    pub(crate) fn tables(&mut self, name: &'static str) -> Vec<Fields<'n, 't>> {
+    pub fn tables(&mut self, name: &'static str) -> Vec<Fields<'n, 't>> {
         let Some(value) = self.get(name) else {
             return Vec::new();
         };
@@ -206,10 +210,7 @@ impl<'n, 't> Fields<'n, 't> {
     }
 
     /// Reads all fields of a table whose keys are data.
-    pub(crate) fn keyed<T>(
-        &self,
-        read: impl Fn(&str, &'n Value<'t>) -> Result<T, Message>,
-    ) -> Vec<T> {
+    pub fn keyed<T>(&self, read: impl Fn(&str, &'n Value<'t>) -> Result<T, Message>) -> Vec<T> {
         let read = self.table.iter().filter_map(|(key, value)| {
             let name = key.get_ref().as_ref();
             let place = self.place_of(&excerpt(name));
@@ -220,7 +221,7 @@ impl<'n, 't> Fields<'n, 't> {
     }
 
     /// Reads all fields of a table whose keys are data and whose values are tables.
-    pub(crate) fn keyed_tables(&self) -> Vec<(&'n Spanned<Cow<'t, str>>, Fields<'n, 't>)> {
+    pub fn keyed_tables(&self) -> Vec<(&'n Spanned<Cow<'t, str>>, Fields<'n, 't>)> {
         let tables = self.table.iter().filter_map(|(key, value)| {
             let place = self.place_of(&excerpt(key.get_ref()));
             Some((key, self.as_table(value, place)?))
@@ -229,19 +230,19 @@ impl<'n, 't> Fields<'n, 't> {
     }
 
     /// Records a problem of the table as a whole.
-    pub(crate) fn report(&self, what: impl Into<String>) {
+    pub fn report(&self, what: impl Into<String>) {
         self.log.record(&self.span, &self.place, what);
     }
 
     /// Records a problem of a field.
-    pub(crate) fn report_field(&self, name: &str, what: impl Into<String>) {
+    pub fn report_field(&self, name: &str, what: impl Into<String>) {
         let found = self.table.get(name);
         let span = found.map_or_else(|| self.span.clone(), Spanned::span);
         self.log.record(&span, &self.place_of(name), what);
     }
 
     /// Records the fields that were not read as unknown.
-    pub(crate) fn finish(self) {
+    pub fn finish(self) {
         // The fields below a header that could not be parsed seem to belong to the file itself.
         if self.place.is_empty() && self.log.is_broken() {
             return;

@@ -5,8 +5,10 @@
 
 mod fields;
 mod problem;
+pub mod reader;
 mod value;
 
-pub(crate) use fields::{Fields, read_document};
 pub use problem::{Problem, Problems};
-pub(crate) use value::{array, boolean, integer, one_of, parse_text, text, wrong_type};
+pub(crate) use reader::{
+    Fields, array, boolean, integer, one_of, parse_text, read_document, text, wrong_type,
+};

@@ -70,7 +70,7 @@ impl Problems {
     }
 
     /// Creates a problem of the file as a whole.
-    pub(crate) fn single(what: &str) -> Self {
+    pub fn single(what: &str) -> Self {
         Self {
             listed: vec![Problem::new(1, 1, "", what)],
             omitted: 0,

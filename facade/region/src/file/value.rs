@@ -5,16 +5,18 @@ use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 use toml::{Spanned, de::DeValue, value::Datetime};
 
 /// A value in a file.
-pub(crate) type Value<'t> = DeValue<'t>;
+pub type Value<'t> = DeValue<'t>;
 
 /// What is wrong with a value, and what is expected.
-pub(crate) type Message = String;
+pub type Message = String;
 
 /// The longest display text, in characters.
 const MAX_TEXT: usize = 128;
 
 /// Reads a display text: 1 to 128 characters on one line.
-pub(crate) fn text(value: &Value<'_>) -> Result<String, Message> {
+///
+/// [`reader`](super::reader) has an example.
+pub fn text(value: &Value<'_>) -> Result<String, Message> {
     let text = string(value, "a string in quotes")?;
     let fits = (1..=MAX_TEXT).contains(&text.chars().count());
     if fits && text.trim() == text && !text.chars().any(char::is_control) {
@@ -26,7 +28,9 @@ pub(crate) fn text(value: &Value<'_>) -> Result<String, Message> {
 }
 
 /// Parses a string as `T`.
-pub(crate) fn parse_text<T: FromStr<Err: Display>>(
+///
+/// [`reader`](super::reader) has an example.
+pub fn parse_text<T: FromStr<Err: Display>>(
     expected: &str,
     value: &Value<'_>,
 ) -> Result<T, Message> {
@@ -39,7 +43,9 @@ pub(crate) fn parse_text<T: FromStr<Err: Display>>(
 }
 
 /// Reads one of several names.
-pub(crate) fn one_of<T: Copy>(names: &[(&str, T)], value: &Value<'_>) -> Result<T, Message> {
+///
+/// [`reader`](super::reader) has an example.
+pub fn one_of<T: Copy>(names: &[(&str, T)], value: &Value<'_>) -> Result<T, Message> {
     let known: Vec<_> = names.iter().map(|(name, _)| *name).collect();
     let expected = match known.as_slice() {
         [only] => format!("{only:?}"),
@@ -54,7 +60,9 @@ pub(crate) fn one_of<T: Copy>(names: &[(&str, T)], value: &Value<'_>) -> Result<
 }
 
 /// Reads a whole number in a range.
-pub(crate) fn integer(range: &RangeInclusive<u32>, value: &Value<'_>) -> Result<u32, Message> {
+///
+/// [`reader`](super::reader) has an example.
+pub fn integer(range: &RangeInclusive<u32>, value: &Value<'_>) -> Result<u32, Message> {
     let expected = format!("a whole number from {} to {}", range.start(), range.end());
     let Value::Integer(number) = value else {
         return Err(wrong_type(value, &expected));
@@ -69,14 +77,18 @@ pub(crate) fn integer(range: &RangeInclusive<u32>, value: &Value<'_>) -> Result<
 }
 
 /// Reads true or false.
-pub(crate) fn boolean(value: &Value<'_>) -> Result<bool, Message> {
+///
+/// [`reader`](super::reader) has an example.
+pub fn boolean(value: &Value<'_>) -> Result<bool, Message> {
     value
         .as_bool()
         .ok_or_else(|| wrong_type(value, "true or false"))
 }
 
 /// Reads the values of an array, with their positions.
-pub(crate) fn array<'v, 't>(value: &'v Value<'t>) -> Result<&'v [Spanned<Value<'t>>], Message> {
+///
+/// [`reader`](super::reader) has an example.
+pub fn array<'v, 't>(value: &'v Value<'t>) -> Result<&'v [Spanned<Value<'t>>], Message> {
     let values = value.as_array();
     values
         .map(|values| &**values)
@@ -104,7 +116,9 @@ pub(super) fn expected_by<'n, 't: 'n, T>(
 }
 
 /// Returns the message for a value of another type.
-pub(crate) fn wrong_type(value: &Value<'_>, expected: &str) -> Message {
+///
+/// [`reader`](super::reader) has an example.
+pub fn wrong_type(value: &Value<'_>, expected: &str) -> Message {
     let found = match value {
         Value::String(_) => "a string",
         Value::Integer(_) | Value::Float(_) => "a number",
