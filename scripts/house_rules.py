@@ -41,6 +41,7 @@ ARROWS = {
     "fleetwright-compute": {
         "fleetwright", "fleetwright-store", "fleetwright-identity", "fleetwright-runtime", "fleetwright-region",
     },
+    "fleetwright-api": set(),
     "fleetwright-examples": {
         "fleetwright", "fleetwright-memory", "fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure",
     },
