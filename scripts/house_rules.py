@@ -42,6 +42,10 @@ ARROWS = {
         "fleetwright", "fleetwright-store", "fleetwright-identity", "fleetwright-runtime", "fleetwright-region",
     },
     "fleetwright-api": set(),
+    "fleetwright-server": {
+        "fleetwright", "fleetwright-api", "fleetwright-compute", "fleetwright-identity", "fleetwright-memory", "fleetwright-region",
+        "fleetwright-runtime", "fleetwright-store", "fleetwright-store-sqlite",
+    },
     "fleetwright-examples": {
         "fleetwright", "fleetwright-memory", "fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure",
     },

@@ -1,0 +1,73 @@
+//! What the operator sets: a file of TOML, checked as a whole. It opens nothing but the files that are checked.
+
+mod check;
+mod read;
+mod setting;
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use fleetwright_identity::ActorName;
+use fleetwright_region::mapping::Provider;
+
+pub use check::{ConfigError, check};
+pub(crate) use check::{load, load_text, load_tokens};
+pub(crate) use read::read;
+
+/// The limits of requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// The largest body, in bytes.
+    pub(crate) body: usize,
+    /// How long a body may take to arrive.
+    pub(crate) body_time: Duration,
+    /// How long the headers may take to arrive.
+    pub(crate) header_time: Duration,
+    /// How long a reader may take no byte.
+    pub(crate) write_time: Duration,
+    /// How long a request may take.
+    pub(crate) request_time: Duration,
+    /// How many connections may be open.
+    pub(crate) connections: usize,
+    /// How many requests a caller may send in a second. Twice as many may come at once.
+    pub(crate) rate: u32,
+    /// How many requests of a caller may be under way.
+    pub(crate) concurrency: usize,
+    /// How many watches of a caller may be open.
+    pub(crate) watches: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 1 << 20,
+            body_time: Duration::from_secs(10),
+            header_time: Duration::from_secs(5),
+            write_time: Duration::from_secs(10),
+            request_time: Duration::from_secs(30),
+            connections: 4096,
+            rate: 100,
+            concurrency: 64,
+            watches: 16,
+        }
+    }
+}
+
+/// One region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RegionConfig {
+    pub(crate) provider: Provider,
+    pub(crate) mapping: PathBuf,
+}
+
+/// The whole configuration. Paths are relative to the folder of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    pub(crate) listen: SocketAddr,
+    pub(crate) database: PathBuf,
+    pub(crate) catalog: PathBuf,
+    pub(crate) tokens: PathBuf,
+    pub(crate) keyring: Option<PathBuf>,
+    pub(crate) administrator: ActorName,
+    pub(crate) regions: Vec<RegionConfig>,
+    pub(crate) limits: Limits,
+}

@@ -1,0 +1,71 @@
+//! The caller of a request. Nothing behind this layer answers without a token.
+
+use axum::{
+    extract::{FromRequestParts, Request, State},
+    http::{header, request::Parts},
+    middleware::Next,
+    response::Response,
+};
+use fleetwright_identity::{Actor, Principal};
+
+use crate::{failure::Failure, service::Service};
+
+/// Who sends the request, with the roles of this moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller(pub(crate) Principal);
+
+/// The actor of a response, for the log.
+#[derive(Clone, Debug)]
+pub(crate) struct LoggedActor(pub(crate) Actor);
+
+/// The bearer token of a request.
+pub(crate) fn token(headers: &axum::http::HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = values.next()?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer") && values.next().is_none();
+    is_bearer.then(|| token.trim())
+}
+
+/// Finds out who the caller is, and holds it to its limits.
+pub(crate) async fn identify(
+    State(service): State<Service>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    match enter(&service, &mut request).await {
+        Ok((actor, permit)) => {
+            let mut response = next.run(request).await;
+            drop(permit);
+            response.extensions_mut().insert(LoggedActor(actor));
+            response
+        }
+        Err(failure) => axum::response::IntoResponse::into_response(failure),
+    }
+}
+
+async fn enter(
+    service: &Service,
+    request: &mut Request,
+) -> Result<(Actor, tokio::sync::OwnedSemaphorePermit), Failure> {
+    let now = service.facade.clock.now();
+    let token = token(request.headers());
+    let actor = token.and_then(|token| service.authenticator.authenticate(token, now));
+    let actor = actor.ok_or_else(Failure::unauthenticated)?;
+    let permit = service.callers.enter(&actor)?;
+    let resolved = service.facade.tenancy.principal(&actor).await?;
+    for ignored in resolved.ignored {
+        tracing::warn!(%actor, binding = ignored, "a role binding grants nothing: its role does not exist, or it cannot be read");
+    }
+    request.extensions_mut().insert(Caller(resolved.principal));
+    Ok((actor, permit))
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(Failure::unauthenticated)
+    }
+}

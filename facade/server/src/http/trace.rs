@@ -1,0 +1,108 @@
+//! The trace id, the log line and the headers of every response. It also turns failures and panics into problems.
+
+use std::{panic::AssertUnwindSafe, time::Instant};
+
+use axum::{
+    extract::{MatchedPath, Request},
+    http::{HeaderName, HeaderValue, Method, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+
+use super::caller::LoggedActor;
+use crate::{failure::Failure, keys, wire};
+
+/// The header with the trace id.
+const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
+
+/// The outermost layer.
+pub(crate) async fn record(request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let trace_id = trace_id(&request);
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or("none", MatchedPath::as_str).to_owned();
+    let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let mut response =
+        ran.unwrap_or_else(|_| Failure::internal("the handler panicked").into_response());
+    let failure = response.extensions_mut().remove::<Failure>();
+    let actor = response
+        .extensions()
+        .get::<LoggedActor>()
+        .map(|actor| wire::actor(&actor.0));
+    let (code, cause) = match failure {
+        Some(failure) => {
+            let (code, cause) = (failure.code, failure.cause.clone());
+            let allowed = response.headers_mut().remove(header::ALLOW);
+            response = failure.render(&trace_id);
+            if let Some(allowed) = allowed {
+                response.headers_mut().insert(header::ALLOW, allowed);
+            }
+            (code, cause)
+        }
+        None => ("ok", None),
+    };
+    if method == Method::HEAD {
+        *response.body_mut() = axum::body::Body::empty();
+    }
+    finish_headers(&mut response, &trace_id);
+    let seconds = started.elapsed().as_secs_f64();
+    let status = response.status().as_u16();
+    let labels = [
+        ("method", method.as_str().to_owned()),
+        ("route", route),
+        ("status", status.to_string()),
+    ];
+    metrics::counter!("fleetwright_http_requests_total", &labels).increment(1);
+    metrics::histogram!("fleetwright_http_request_seconds", &labels[..2]).record(seconds);
+    let actor = actor.as_deref().unwrap_or("-");
+    match cause {
+        Some(cause) => {
+            tracing::warn!(%trace_id, %method, path, status, code, actor, seconds, cause, "request failed");
+        }
+        None => tracing::info!(%trace_id, %method, path, status, code, actor, seconds, "request"),
+    }
+    response
+}
+
+/// The caller's trace id, if it sends a valid `traceparent` (W3C Trace Context), or a new one.
+fn trace_id(request: &Request) -> String {
+    let parent = request
+        .headers()
+        .get("traceparent")
+        .and_then(|value| value.to_str().ok());
+    let sent = parent.and_then(|parent| parent.split('-').nth(1));
+    let is_valid = |id: &&str| {
+        let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        id.len() == 32 && id.bytes().all(is_hex) && id.bytes().any(|byte| byte != b'0')
+    };
+    if let Some(id) = sent.filter(is_valid) {
+        return id.to_owned();
+    }
+    let bytes: [u8; 16] = keys::random().unwrap_or_default();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn finish_headers(response: &mut Response, trace_id: &str) {
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(trace_id) {
+        headers.insert(TRACE_ID, value);
+    }
+    let fixed = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'self'; frame-ancestors 'none'",
+        ),
+    ];
+    for (name, value) in fixed {
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+}

@@ -1,0 +1,105 @@
+//! The program: its files, its checks, its log.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "tests may panic"
+)]
+
+mod support;
+
+use std::process::{Command, Output};
+
+use support::{Files, PROGRAM, Running};
+
+fn check(files: &Files) -> Output {
+    let config = files.folder.path().join("server.toml");
+    Command::new(PROGRAM)
+        .arg("--config")
+        .arg(config)
+        .arg("--check")
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_check_finds_every_mistake_of_every_file() {
+    let files = Files::new("rate = 5");
+    files.token("olga");
+    let good = check(&files);
+    assert!(good.status.success(), "{good:?}");
+
+    let write =
+        |name: &str, text: &str| std::fs::write(files.folder.path().join(name), text).unwrap();
+    write(
+        "server.toml",
+        "listen = 'here'\ndatabase = 'fleet.db'\ncatalog = 'catalog.toml'\ntokens = 'tokens.toml'\nadministrator = 'olga'\n\
+        [[region]]\nprovider = 'memoryy'\nmapping = 'mapping.toml'\n[limits]\nbody = '5'\nrat = 3\n",
+    );
+    let found = check(&files);
+    let text = String::from_utf8(found.stderr).unwrap();
+    assert!(!found.status.success());
+    for expected in [
+        "line 1, column 10: listen",
+        "line 7, column 12: provider of region 1",
+        "line 10, column 8: body of limits",
+        "line 11, column 1: limits: \"rat\" is unknown",
+        "did you mean rate?",
+    ] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+
+    let files = Files::new("");
+    let write =
+        |name: &str, text: &str| std::fs::write(files.folder.path().join(name), text).unwrap();
+    write("tokens.toml", "[[token]]\nactor = ''\n");
+    write("catalog.toml", "[[flavor]]\nid = 'x'\n");
+    let text = String::from_utf8(check(&files).stderr).unwrap();
+    assert!(
+        text.contains("tokens.toml has mistakes") && text.contains("catalog.toml has mistakes"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_log_has_the_trace_id_and_no_secret() {
+    let mut running = Running::sample_with_log();
+    let token = running.token();
+    let client = running.client(&token);
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let answer = client.send(
+        "GET",
+        "/api/v2/instances?tag=secret",
+        &[("traceparent", parent)],
+        None,
+    );
+    let answer = answer.expect(400);
+    assert_eq!(answer.json()["traceId"], "0af7651916cd43dd8448eb211c80319c");
+    let log = running.log_after_sigterm();
+    let line = log
+        .lines()
+        .find(|line| line.contains("0af7651916cd43dd8448eb211c80319c"));
+    let line: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
+    assert_eq!(
+        (&line["status"], &line["actor"], &line["path"]),
+        (
+            &400.into(),
+            &"user:olga".into(),
+            &"/api/v2/instances".into()
+        )
+    );
+    assert!(!log.contains(&token) && !log.contains("secret"), "{log}");
+}
+
+#[test]
+fn the_service_becomes_ready() {
+    let running = Running::sample();
+    let mut client = running.client("");
+    client.token = None;
+    let ready = (0..600).find(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        client.get("/readyz").status == 204
+    });
+    assert!(ready.is_some());
+}
