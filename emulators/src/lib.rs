@@ -65,7 +65,7 @@ pub use cloud::{
     Cloud, CommonKnobs,
     calls::CallRecord,
     emulator::Emulator,
-    fault::{Failure, Fault, FaultRule, Phase},
+    fault::{Fault, FaultRule, Phase},
     knobs::Capacity,
 };
 

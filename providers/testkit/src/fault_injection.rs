@@ -9,7 +9,7 @@ use std::{
 
 use fleetwright::{Operation, async_trait};
 use fleetwright_contract_tests::{Faults, NativeError, WireFault, WireOp};
-use fleetwright_emulators::{Cloud, Emulator, Failure, Fault, FaultRule, Phase};
+use fleetwright_emulators::{Cloud, Emulator, Fault, FaultRule, Phase};
 
 /// Injects the kit's faults into an emulator.
 pub struct EmulatorFaults<C: Cloud> {
@@ -128,17 +128,14 @@ impl<C: Cloud> Faults for EmulatorFaults<C> {
     }
 
     async fn inject_native(&self, operation: Operation, error: &NativeError) -> bool {
+        let Some(status) = error.status else {
+            return false; // An error of these clouds is a response.
+        };
         let (code, message) = (error.code.clone(), error.message.clone());
-        let fault = match error.status {
-            Some(status) => Fault::Refused {
-                status,
-                code,
-                message,
-            },
-            // Not a response: the operation that the call begins fails.
-            None => Fault::OperationError {
-                errors: vec![Failure::new(code, message)],
-            },
+        let fault = Fault::Refused {
+            status,
+            code,
+            message,
         };
         let operations = (self.native_operations)(operation);
         self.add_always(

@@ -7,6 +7,10 @@
 const WHOLE_LIFECYCLES: &str = "the sweeps and the model run whole lifecycles and detect it too; the \
      clause names the promise, and fails with a short sequence";
 
+/// ERRORS-15 goes over all errors of a cloud.
+const ALL_ERRORS: &str = "ERRORS-15 injects the same fault beside others; the clause names the promise, and holds a harness \
+     without native errors to it";
+
 /// The clauses with their reasons.
 pub const SHARED: &[(&str, &str)] = &[
     (
@@ -158,6 +162,12 @@ pub const SHARED: &[(&str, &str)] = &[
         "TERMINATE-07",
         "ERRORS-05 also provokes missing permissions",
     ),
+    ("ERRORS-01", ALL_ERRORS),
+    ("ERRORS-02", ALL_ERRORS),
+    ("ERRORS-03", ALL_ERRORS),
+    ("ERRORS-04", ALL_ERRORS),
+    ("ERRORS-05", ALL_ERRORS),
+    ("ERRORS-06", ALL_ERRORS),
     (
         "TAGS-02",
         "every clause that counts instances by tags detects an instance without tags",
