@@ -96,7 +96,7 @@ pub async fn describes(layers: Layers) -> Outcome {
     }
 }
 
-/// Lets [`LAUNCHES`] tasks launch one instance each on a cloud that accepts [`BURST`] launches at once and then one every [`PERIOD`].
+/// Lets [`LAUNCHES`] tasks launch one instance each on a cloud that accepts a few launches at once and then one in a period.
 pub async fn throttled_launches(layers: Layers) -> Outcome {
     let burst = NonZeroU32::new(BURST).expect("not zero");
     let cloud = MemoryCloud::builder()

@@ -1,10 +1,10 @@
 //! How many calls reach a cloud when a fleet comes and goes, with fleetwright and with the SDK used plainly.
 //!
 //! Transitions take [`TRANSITION`] of real time, and all options and rates have their defaults. The plain way polls every two
-//! seconds and makes at most [`CONNECTIONS`] calls at once. Calls are what is compared; the times are those of the transitions and
+//! seconds and makes at most 64 calls at once. Calls are what is compared; the times are those of the transitions and
 //! of the rates.
 //!
-//! On EC2 there are also the numbers that the batches of Karpenter come to. They are computed, see [`karpenter`].
+//! On EC2 there are also the numbers that the batches of Karpenter come to. They are computed.
 
 use std::{
     num::NonZeroU32,
