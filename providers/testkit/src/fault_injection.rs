@@ -61,8 +61,8 @@ impl<C: Cloud> EmulatorFaults<C> {
         self
     }
 
-    /// Injects a fault into every call of the operations. For a launch, one of them is enough.
-    fn add_always(&self, operations: Vec<C::Operation>, fault: &Fault, is_launch: bool) {
+    /// Injects a fault into every call of the operations. One of them is enough where a call makes only some of them.
+    fn add_always(&self, operations: Vec<C::Operation>, fault: &Fault, one_is_enough: bool) {
         if operations.is_empty() {
             self.add(FaultRule::always_any(fault.clone()));
         }
@@ -73,7 +73,7 @@ impl<C: Cloud> EmulatorFaults<C> {
         for rule in &rules {
             self.add(rule.clone());
         }
-        if is_launch {
+        if one_is_enough {
             self.alternatives().push(rules);
         }
     }
@@ -137,12 +137,7 @@ impl<C: Cloud> Faults for EmulatorFaults<C> {
             code,
             message,
         };
-        let operations = (self.native_operations)(operation);
-        self.add_always(
-            operations,
-            &fault,
-            WireOp::from(operation) == WireOp::Launch,
-        );
+        self.add_always((self.native_operations)(operation), &fault, true);
         true
     }
 

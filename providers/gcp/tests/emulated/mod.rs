@@ -17,7 +17,8 @@ use fleetwright_emulators::gcp::{
 use fleetwright_gcp::{
     GcpLaunchConfig, GcpOptions, GcpProvisioner,
     fleetwright::{
-        CloudInstanceState, InstanceId, InstanceInfo, Market, Scope, Tags, Zone, async_trait,
+        CloudInstanceState, InstanceId, InstanceInfo, Market, Operation, Scope, Tags, Zone,
+        async_trait,
     },
     google_cloud_auth::credentials::anonymous,
 };
@@ -195,6 +196,11 @@ impl EmulatedAccount for GcpProject {
 
     fn native_errors() -> Vec<NativeError> {
         native_errors::all()
+    }
+
+    /// A list of all zones that fails with a server error is repeated zone by zone.
+    fn native_operations(operation: Operation) -> Vec<Method> {
+        Self::operations(WireOp::from(operation), &WireFault::ServerErrorBefore)
     }
 
     /// Stores tags that do not fit into labels in the metadata, as the provider does.
