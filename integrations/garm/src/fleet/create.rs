@@ -97,7 +97,9 @@ impl Fleet<'_> {
             LaunchRecord::Terminated(_) => Ok(Next::Spent),
             LaunchRecord::NotFound => match error.retry().delay() {
                 Some(delay) if is_taken => Ok(Next::Again(delay)),
-                _ => Err(error.clone().into()),
+                // The instance that had the name has gone since, which frees the token.
+                None if is_taken && !self.has_attempts() => Ok(Next::Again(Duration::ZERO)),
+                Some(_) | None => Err(error.clone().into()),
             },
         }
     }
