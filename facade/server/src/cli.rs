@@ -117,26 +117,31 @@ async fn serve(arguments: &Arguments) -> Result<(), ServerError> {
             Server::sample(&folder, arguments.listen.unwrap_or(default)).await?
         }
     };
+    // Before the program says that it is ready, so that a signal right after that is not lost.
+    let stop = stop_signal()?;
     announce(&server)?;
-    stop_signal().await?;
+    stop.await?;
     tracing::info!("stopping: no request is accepted any more");
     server.shutdown().await;
     Ok(())
 }
 
-/// Returns when the process is told to stop.
-async fn stop_signal() -> std::io::Result<()> {
+/// Receives the signals that stop the process from now on. The future ends with the first one.
+fn stop_signal() -> std::io::Result<impl Future<Output = std::io::Result<()>>> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            interrupted = tokio::signal::ctrl_c() => interrupted,
-            _ = terminate.recv() => Ok(()),
-        }
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        Ok(async move {
+            tokio::select! {
+                _ = interrupt.recv() => Ok(()),
+                _ = terminate.recv() => Ok(()),
+            }
+        })
     }
     #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
+    Ok(tokio::signal::ctrl_c())
 }
 
 fn check_files(arguments: &Arguments) -> ExitCode {
