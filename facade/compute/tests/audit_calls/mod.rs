@@ -120,6 +120,7 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
         ("Ledger::audit", Reads),
         ("Ledger::charge", PART),
         ("Ledger::commit", PART),
+        ("Ledger::commit_charge", PART),
         ("Ledger::quota", Reads),
         ("Ledger::recharge", PART),
         ("Ledger::release", PART),
@@ -180,6 +181,10 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
         ("Servers::delete", Entry(Resource::Servers, Verb::Delete)),
         ("Servers::delete_if", Nothing("delete, with further checks")),
         ("Servers::ensure", Entry(Resource::Servers, Verb::Create)),
+        (
+            "Servers::ensure_with",
+            Nothing("ensure, written with other records"),
+        ),
         ("Servers::list", Reads),
         ("Servers::plan_spec", Reads),
         ("Servers::read", Reads),
