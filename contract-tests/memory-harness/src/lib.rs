@@ -47,6 +47,8 @@ pub struct MemoryHarness {
     zones: [&'static str; 2],
     /// Whether a native error is injected by a limit of capacity.
     is_short: Arc<AtomicBool>,
+    /// Whether the native errors include the shortage of one offering.
+    has_shortage: bool,
 }
 
 const IMAGES: [&str; 2] = ["contract-image", "contract-image-2"];
@@ -75,6 +77,7 @@ impl MemoryHarness {
             cloud: turn(cloud).build(),
             zones: ["mem-a", "mem-b"],
             is_short: Arc::default(),
+            has_shortage: true,
         }
     }
 
@@ -82,6 +85,15 @@ impl MemoryHarness {
     pub fn in_zones(zones: [&'static str; 2]) -> Self {
         let named = Self::with(|cloud| cloud.zone(name(zones[0])).zone(name(zones[1])));
         Self { zones, ..named }
+    }
+
+    /// Leaves the shortage of one offering out of the native errors, for layers that launch another offering instead.
+    #[must_use]
+    pub fn without_shortage(self) -> Self {
+        Self {
+            has_shortage: false,
+            ..self
+        }
     }
 
     /// Returns the cloud behind the harness.
@@ -239,7 +251,9 @@ impl Faults for MemoryHarness {
     }
 
     fn native_errors(&self) -> Vec<NativeError> {
-        native_errors::all(&self.config(), self.zones.map(name))
+        let mut errors = native_errors::all(&self.config(), self.zones.map(name));
+        errors.retain(|error| self.has_shortage || native_errors::fault(error).is_some());
+        errors
     }
 
     async fn inject_native(&self, operation: Operation, error: &NativeError) -> bool {

@@ -18,7 +18,9 @@ fn layered() -> WrappedHarness<MemoryHarness> {
     // Clauses remove capacity, restore it, and expect launches to succeed at once.
     let fallback = FallbackPolicy::new(alternatives).remember_for(Duration::ZERO);
     let stack = Stack::default().fallback(fallback);
-    WrappedHarness::new("memory-layered", MemoryHarness::new(), move |inner| {
+    // A shortage of one offering is no error here: the fallback launches the other one.
+    let harness = MemoryHarness::new().without_shortage();
+    WrappedHarness::new("memory-layered", harness, move |inner| {
         stack.clone().wrap(inner)
     })
 }
