@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use fleetwright_emulators::{Fault, Phase as FaultPhase};
 use serde_json::json;
 use support::{
@@ -230,6 +232,24 @@ fn lost_response_of_a_launch_is_settled() {
             has_machines(cloud, &name, 1);
             garm.delete(&name).done();
         }
+        nothing_left(cloud);
+    }
+}
+
+#[test]
+fn deletion_is_repeated_until_the_cloud_finds_a_new_instance() {
+    let limits = "[limits]\nconsistency_window_seconds = 1.5\npoll_interval_seconds = 0.01\n";
+    for cloud in each_cloud() {
+        let cloud = cloud.as_ref();
+        let config = format!("{}\n{limits}", cloud.config());
+        let garm = Garm::new(&config, &cloud.environment());
+        cloud.hide_new_instances(Duration::from_secs(1));
+        garm.create(&document(cloud, "garm-by-name")).answer();
+        garm.delete("garm-by-name").done();
+        let created = garm.create(&document(cloud, "garm-by-id")).answer();
+        garm.delete(created["provider_id"].as_str().unwrap()).done();
+        garm.create(&document(cloud, "garm-all")).answer();
+        garm.run("RemoveAllInstances", &[], "").done();
         nothing_left(cloud);
     }
 }

@@ -1,7 +1,8 @@
 //! Deletes instances by name and by id, and all of a controller.
 //!
 //! Owns when "there is none" is proven. A process that was killed while it launched may have left an instance that no read shows yet, so
-//! absence counts only after reads have shown nothing for the whole consistency window.
+//! absence counts only after reads have shown nothing for the whole consistency window. A termination that the cloud refuses with "not found"
+//! proves nothing about an instance that a read shows: a change may not find a new instance that reads show already, so it is repeated.
 
 use std::collections::BTreeSet;
 
@@ -35,16 +36,19 @@ impl Fleet<'_> {
             let open = owned.iter().map(|info| info.id.clone());
             let open: Vec<_> = open.filter(|id| !done.contains(id)).collect();
             let results = self.cloud.terminate_instances(&open).await;
-            let failed = open
-                .iter()
-                .zip(results)
-                .filter_map(|(id, result)| match result {
-                    Err(error) if error.kind() != ErrorKind::NotFound => {
-                        Some(format!("{id}: {error}"))
+            let (mut failed, mut not_found, mut accepted) = (Vec::new(), None, Vec::new());
+            for (id, result) in open.iter().zip(results) {
+                match result {
+                    Ok(()) => accepted.push(id.clone()),
+                    Err(error) if error.kind() == ErrorKind::NotFound => {
+                        let ends = |info: &InstanceInfo| info.id == *id && info.state.is_ending();
+                        if !owned.iter().any(ends) {
+                            not_found = Some(id.clone());
+                        }
                     }
-                    Ok(()) | Err(_) => None,
-                });
-            let failed: Vec<_> = failed.collect();
+                    Err(error) => failed.push(format!("{id}: {error}")),
+                }
+            }
             if !failed.is_empty() {
                 let (failed, count) = (failed.join("; "), failed.len());
                 return Err(Failure::new(format!(
@@ -55,12 +59,12 @@ impl Fleet<'_> {
             if let Some(gap) = gap {
                 return Err(gap.during("the list of instances is not complete"));
             }
-            if !open.is_empty() {
+            if !accepted.is_empty() {
                 polls.restart(window);
             }
-            done.extend(open);
+            done.extend(accepted);
             if !polls.next().await {
-                return Ok(());
+                return not_found.map_or(Ok(()), |id| Err(Self::shown_but_not_found(&id)));
             }
         }
     }
@@ -73,8 +77,12 @@ impl Fleet<'_> {
         loop {
             let found = self.with_name(name).await?;
             let open = found.into_iter().filter(|info| !done.contains(&info.id));
+            let mut not_found = None;
             for info in open.collect::<Vec<_>>() {
-                self.terminate(&info).await?;
+                if !self.terminate(&info).await? {
+                    not_found = Some(info.id);
+                    continue;
+                }
                 let was_live = !info.state.is_ending();
                 done.insert(info.id);
                 if was_live {
@@ -83,7 +91,7 @@ impl Fleet<'_> {
                 }
             }
             if !polls.next().await {
-                return Ok(());
+                return not_found.map_or(Ok(()), |id| Err(Self::shown_but_not_found(&id)));
             }
         }
     }
@@ -93,10 +101,17 @@ impl Fleet<'_> {
         loop {
             let (found, gap) = self.with_id(id).await?;
             if !found.is_empty() {
+                let mut is_accepted = true;
                 for info in &found {
-                    self.terminate(info).await?;
+                    is_accepted &= self.terminate(info).await?;
                 }
-                return Ok(());
+                if is_accepted {
+                    return Ok(());
+                }
+                if !polls.next().await {
+                    return Err(Self::shown_but_not_found(id));
+                }
+                continue;
             }
             let described = self.cloud.describe_instance(id).await;
             let exists = match described {
@@ -122,11 +137,20 @@ impl Fleet<'_> {
         }
     }
 
-    async fn terminate(&self, info: &InstanceInfo) -> Result<(), Failure> {
+    /// Terminates an instance that a read has shown. Returns whether it is ending now; `false` means that the cloud does not find it, which may
+    /// be as wrong as a stale read.
+    async fn terminate(&self, info: &InstanceInfo) -> Result<bool, Failure> {
         self.refuse_other_owner(info)?;
         match self.cloud.terminate_instance(&info.id).await {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-            Ok(()) | Err(_) => Ok(()),
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(info.state.is_ending()),
+            Err(error) => Err(error.into()),
         }
+    }
+
+    fn shown_but_not_found(id: &InstanceId) -> Failure {
+        Failure::new(format!(
+            "reads show instance {id}, and its termination was refused as not found for as long as reads may be stale: delete it again"
+        ))
     }
 }

@@ -6,12 +6,10 @@
 mod create;
 mod delete;
 mod find;
-
-use std::time::Duration;
+mod polls;
 
 use fleetwright::{InstanceId, InstanceInfo, InstanceProvisioner, ListItem};
 use futures_util::StreamExt as _;
-use tokio::time::{Instant, sleep};
 
 use crate::{
     answer::ProviderInstance,
@@ -20,6 +18,7 @@ use crate::{
 };
 
 pub(crate) use create::NewInstance;
+use polls::Polls;
 
 /// What a command is about: an id of the cloud, or the name of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,43 +166,5 @@ impl Target {
             Self::Id(id) => info.id == *id || name_of(info) == Some(id.as_str()),
             Self::Name(name) => name_of(info) == Some(name.as_str()),
         }
-    }
-}
-
-/// Reads that are repeated for a time, at growing intervals.
-struct Polls {
-    started: Instant,
-    time: Duration,
-    interval: Duration,
-}
-
-impl Polls {
-    /// The longest interval.
-    const MAX: Duration = Duration::from_secs(15);
-
-    fn new(cloud: &dyn InstanceProvisioner, time: Duration) -> Self {
-        let interval = cloud.capabilities().poll_interval;
-        Self {
-            started: Instant::now(),
-            time,
-            interval: interval.clamp(Duration::from_millis(1), Self::MAX),
-        }
-    }
-
-    /// Waits for the next read. Returns `false` once the time has passed before the last read began.
-    async fn next(&mut self) -> bool {
-        let left = self.time.saturating_sub(self.started.elapsed());
-        if left.is_zero() {
-            return false;
-        }
-        sleep(self.interval.min(left)).await;
-        self.interval = (self.interval * 3 / 2).min(Self::MAX);
-        true
-    }
-
-    /// Counts from now on, for another time.
-    fn restart(&mut self, time: Duration) {
-        self.started = Instant::now();
-        self.time = time;
     }
 }

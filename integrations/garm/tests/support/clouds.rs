@@ -55,6 +55,8 @@ pub(crate) trait Cloud {
     /// The user data of the only machine.
     fn user_data(&self) -> Vec<u8>;
     fn limit_capacity(&self, machine_type: Option<&str>, machines: u64);
+    /// Lets calls that name an instance find it only after a random part of this time.
+    fn hide_new_instances(&self, time: Duration);
 }
 
 /// Returns every cloud with stale reads.
@@ -169,6 +171,11 @@ impl Cloud for Ec2Cloud {
         knobs.capacity = vec![capacity(machine_type, machines)];
         self.0.set_knobs(knobs);
     }
+    fn hide_new_instances(&self, time: Duration) {
+        let mut knobs = self.0.knobs();
+        knobs.lag.writes = time;
+        self.0.set_knobs(knobs);
+    }
 }
 
 pub(crate) struct GcpCloud(pub(crate) gcp::GcpEmulator);
@@ -264,6 +271,11 @@ impl Cloud for GcpCloud {
     fn limit_capacity(&self, machine_type: Option<&str>, machines: u64) {
         let mut knobs = self.0.knobs();
         knobs.capacity = vec![capacity(machine_type, machines)];
+        self.0.set_knobs(knobs);
+    }
+    fn hide_new_instances(&self, time: Duration) {
+        let mut knobs = self.0.knobs();
+        knobs.lag.writes = time;
         self.0.set_knobs(knobs);
     }
 }
@@ -383,6 +395,11 @@ impl Cloud for AzureCloud {
     fn limit_capacity(&self, machine_type: Option<&str>, machines: u64) {
         let mut knobs = self.0.knobs();
         knobs.capacity = vec![capacity(machine_type, machines)];
+        self.0.set_knobs(knobs);
+    }
+    fn hide_new_instances(&self, time: Duration) {
+        let mut knobs = self.0.knobs();
+        knobs.lag.writes = time;
         self.0.set_knobs(knobs);
     }
 }
