@@ -258,8 +258,10 @@ fn provisioner(provider: Provider) -> Result<Arc<dyn InstanceProvisioner>, Serve
     match provider {
         #[cfg(feature = "memory")]
         Provider::Memory => {
-            let cloud = fleetwright_memory::MemoryCloud::new();
-            Ok(Arc::new(cloud.provisioner()))
+            // Machines of an earlier run are in the store, so their ids must not be given to new ones.
+            let seed = u64::from_le_bytes(keys::random()?);
+            let cloud = fleetwright_memory::MemoryCloud::builder().seed(seed);
+            Ok(Arc::new(cloud.build().provisioner()))
         }
         #[cfg(not(feature = "memory"))]
         Provider::Memory => Err(not_built_in(provider)),

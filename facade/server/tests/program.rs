@@ -11,7 +11,8 @@ mod support;
 
 use std::process::{Command, Output};
 
-use support::{Files, PROGRAM, Running};
+use serde_json::json;
+use support::{Files, PROGRAM, Running, Tenant};
 
 fn check(files: &Files) -> Output {
     let config = files.folder.path().join("server.toml");
@@ -102,4 +103,26 @@ fn the_service_becomes_ready() {
         client.get("/readyz").status == 204
     });
     assert!(ready.is_some());
+}
+
+#[test]
+fn a_restarted_cloud_does_not_give_the_ids_of_lost_machines_to_new_ones() {
+    let files = Files::new("");
+    let olga = files.token("olga");
+    let running = files.start();
+    let client = running.client(&olga);
+    let tenant = Tenant::create(&client, "acme", "ada");
+    let create = |client: &support::Client, name: &str| {
+        let created = client.post("/api/v2/instances", &tenant.instance(name));
+        let id = created.expect(201).json()["metadata"]["id"].clone();
+        let wait = format!("/api/v2/instances/{}?waitFor=running", id.as_str().unwrap());
+        client.get(&wait).expect(200).json()["status"]["powerState"].clone()
+    };
+    assert_eq!(create(&client, "before"), json!("running"));
+    assert_eq!(running.terminate(), Some(0));
+
+    let running = files.start();
+    let client = running.client(&olga);
+    assert_eq!(create(&client, "after"), json!("running"));
+    assert_eq!(running.terminate(), Some(0));
 }
