@@ -12,10 +12,10 @@ use utoipa::{
     },
 };
 
-use crate::failure::CODES;
+use crate::{failure::CODES, http::asset::Asset};
 
 /// The style of the page.
-pub(crate) const STYLE: &str = include_str!("docs.css");
+pub(crate) const STYLE: Asset = Asset::new("text/css; charset=utf-8", include_str!("docs.css"));
 
 /// What the document begins with.
 #[derive(OpenApi)]
@@ -70,7 +70,7 @@ pub(crate) fn page(document: &Api) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
         <meta name=\"viewport\" content=\"width=device-width\">\n<title>fleetwright</title>\n\
         <link rel=\"stylesheet\" href=\"/docs.css\">\n</head>\n<body>\n<h1>fleetwright</h1>\n\
-        <p>Every operation needs <code>Authorization: Bearer</code> with a token. The <a href=\"/openapi.json\">OpenAPI document</a> has the schemas.</p>\n",
+        <p>Every operation needs <code>Authorization: Bearer</code> with a token. The <a href=\"/openapi.json\">OpenAPI document</a> has the schemas. The <a href=\"/console\">console</a> is a page for people.</p>\n",
     );
     for (address, path) in &document.paths.paths {
         let methods = [

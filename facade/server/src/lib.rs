@@ -11,6 +11,7 @@
 mod auth;
 mod cli;
 mod config;
+mod console;
 mod docs;
 mod error;
 mod failure;

@@ -1,20 +1,13 @@
 //! Every operation with its address, and the layers around them. The OpenAPI document is made of the same list.
 
-use axum::{
-    Router,
-    extract::State,
-    http::{StatusCode, header},
-    middleware,
-    response::{IntoResponse, Response},
-    routing::get,
-};
+use axum::{Router, extract::State, http::StatusCode, middleware, routing::get};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    docs,
+    console, docs,
     failure::Failure,
-    http::{caller, limit, repeat, trace},
+    http::{asset::Asset, caller, limit, repeat, trace},
     resource::{
         access, audit, authorities, bindings, catalog, groups, health, images, instances, networks,
         operator, organizations, projects, quotas, verbs, watch,
@@ -94,16 +87,13 @@ pub(crate) fn router(service: &Service) -> Router {
     let documents = Router::new()
         .route(
             "/openapi.json",
-            get(move || text("application/json", json.clone())),
+            get(Asset::written("application/json", json).served()),
         )
         .route(
             "/docs",
-            get(move || text("text/html; charset=utf-8", page.clone())),
+            get(Asset::written("text/html; charset=utf-8", page).served()),
         )
-        .route(
-            "/docs.css",
-            get(|| text("text/css; charset=utf-8", docs::STYLE.to_owned())),
-        );
+        .route("/docs.css", get(docs::STYLE.served()));
     let state = || State(service.clone()).0;
     operations
         .method_not_allowed_fallback(method_not_allowed)
@@ -112,13 +102,10 @@ pub(crate) fn router(service: &Service) -> Router {
         .layer(middleware::from_fn_with_state(state(), caller::identify))
         .merge(public)
         .merge(documents)
+        .merge(console::routes())
         .layer(middleware::from_fn_with_state(state(), limit::in_time))
         .layer(middleware::from_fn(trace::record))
         .with_state(state())
-}
-
-async fn text(kind: &'static str, text: String) -> Response {
-    ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
 async fn not_found() -> Failure {

@@ -3,6 +3,7 @@
 //! trace and log → concurrency → time → token → rate of the caller → idempotency → handler. Handlers parse, make one call of the façade and
 //! convert its result.
 
+pub(crate) mod asset;
 pub(crate) mod caller;
 pub(crate) mod extract;
 pub(crate) mod limit;

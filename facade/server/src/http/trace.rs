@@ -97,7 +97,7 @@ fn finish_headers(response: &mut Response, trace_id: &str) {
         (header::REFERRER_POLICY, "no-referrer"),
         (
             header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; style-src 'self'; frame-ancestors 'none'",
+            "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         ),
     ];
     for (name, value) in fixed {

@@ -112,6 +112,7 @@ curl -sS -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' {
 curl -sS -H "Authorization: Bearer $TOKEN" '{address}/api/v2/instances/{id}?waitFor=running'
 curl -sS -H "Authorization: Bearer $TOKEN" {address}/api/v2/instances
 
+The console, where the token signs in: {address}/console
 Every operation: {address}/docs
 The OpenAPI document: {address}/openapi.json
 "#,
