@@ -93,6 +93,14 @@ stage_peers() {
     rm -f "$output"
 }
 
+stage_console() {
+    local output
+    output=$(mktemp)
+    python3 scripts/check-console | tee "$output" || { rm -f "$output"; return 1; }
+    note "$(tail -n 1 "$output")"
+    rm -f "$output"
+}
+
 stage_cloudinit() {
     local output
     output=$(mktemp)
