@@ -34,4 +34,28 @@ def restart(browser, env):
         assert "last-event-id" in watches[-1].headers, "the page did not resume where it was"
 
 
-CASES = [restart]
+def unseen_tab(browser, env):
+    """A tab that nobody sees gives its connection back, and is up to date when it is seen again."""
+    installation = env.installation
+    with tab(browser, installation.url, installation.tokens["tom"]) as desk:
+        page = desk.page
+        desk.live()
+        # Time that passes in an instant. What is loaded after this line uses it.
+        page.clock.install()
+        page.reload()
+        desk.live()
+        page.evaluate(HIDE, True)
+        page.clock.fast_forward(61_000)
+        expect(page.locator("#link")).to_have_text("Paused")
+        installation.new_instance("unseen")
+        page.evaluate(HIDE, False)
+        desk.live()
+        expect(page.get_by_role("row", name="unseen")).to_be_visible()
+
+
+HIDE = """(isHidden) => {
+    Object.defineProperty(document, 'hidden', { value: isHidden, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+CASES = [unseen_tab, restart]

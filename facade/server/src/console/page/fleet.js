@@ -36,8 +36,13 @@ export class Fleet extends EventTarget {
     this.#watch?.close();
     this.#watch = null;
     this.next = null;
+    const round = this.#round;
     const page = await this.#load(null);
-    if (!page) return;
+    if (round !== this.#round) return;
+    if (!page) {
+      this.#setLink({ state: 'failed' });
+      return;
+    }
     const watch = new Watch(page.watchFrom);
     this.#watch = watch;
     watch.addEventListener('event', ({ detail }) => this.#apply(detail));

@@ -9,7 +9,9 @@ const LINKS = {
   reconnecting: ['Reconnecting…', 'busy'],
   live: ['Live', 'good'],
   disconnected: ['Disconnected', 'bad'],
+  paused: ['Paused', 'quiet'],
   refused: ['Not live', 'quiet'],
+  failed: ['Not live', 'bad'],
 };
 
 /** Draws the header. `mark` shows which place is open; `stop` ends what it listens to. */
@@ -34,7 +36,7 @@ export function header(top, page) {
     link.className = `badge ${tone}`;
     link.dataset.state = state;
     setText(link, text);
-    retry.hidden = state !== 'disconnected';
+    retry.hidden = state !== 'disconnected' && state !== 'failed';
     setText(detail, '');
     if (state === 'disconnected') countDown(delay);
     if (state === 'refused') setText(detail, 'your roles do not permit a watch');

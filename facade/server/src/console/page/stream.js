@@ -4,6 +4,8 @@ import { address, send } from './api.js';
 
 /** A watch sends its position every 15 seconds. Without anything for this long, the connection is dead. */
 const SILENCE = 40_000;
+/** A tab that nobody sees closes its connection after this long: a browser opens few to one host, and a service permits few watches. */
+const UNSEEN = 60_000;
 /** Delays between attempts, in milliseconds. The last one is repeated. */
 const DELAYS = [500, 1000, 2000, 4000, 8000, 15_000];
 
@@ -40,6 +42,8 @@ export class Watch extends EventTarget {
   #last = null;
   #attempt = 0;
   #isClosed = false;
+  #isPaused = false;
+  #unseen = null;
   #connection = null;
   #wake = () => {};
 
@@ -47,12 +51,16 @@ export class Watch extends EventTarget {
     super();
     this.#position = position;
     addEventListener('online', this.retry);
+    document.addEventListener('visibilitychange', this.#look);
+    this.#look();
     this.#run();
   }
 
   close() {
     this.#isClosed = true;
     removeEventListener('online', this.retry);
+    document.removeEventListener('visibilitychange', this.#look);
+    clearTimeout(this.#unseen);
     this.#connection?.abort();
     this.#wake();
   }
@@ -60,8 +68,31 @@ export class Watch extends EventTarget {
   /** Ends the present delay. */
   retry = () => this.#wake();
 
+  /** Pauses while nobody sees the tab, and resumes when it is seen. */
+  #look = () => {
+    clearTimeout(this.#unseen);
+    if (document.hidden) {
+      this.#unseen = setTimeout(() => {
+        this.#isPaused = true;
+        this.#connection?.abort();
+        this.#wake();
+      }, UNSEEN);
+    } else if (this.#isPaused) {
+      this.#isPaused = false;
+      this.#wake();
+    }
+  };
+
   async #run() {
     while (!this.#isClosed) {
+      if (this.#isPaused) {
+        this.#attempt = 0;
+        this.#emit('link', { state: 'paused' });
+        await new Promise((done) => {
+          this.#wake = done;
+        });
+        continue;
+      }
       this.#emit('link', { state: this.#attempt === 0 ? 'connecting' : 'reconnecting' });
       let problem = null;
       try {
@@ -70,6 +101,7 @@ export class Watch extends EventTarget {
         problem = caught;
       }
       if (this.#isClosed || problem?.status === 401) return;
+      if (this.#isPaused) continue;
       if (problem?.status === 410 || problem?.status === 400) {
         this.#emit('lost', {});
         return;
