@@ -3,7 +3,7 @@
 use fleetwright_store::{Check, Claim, IndexName, Invalid};
 
 use super::{NewRoleBinding, RoleBinding, Tenancy, TenancyError, record};
-use crate::{Actor, ActorName, Principal, RoleName, Scope};
+use crate::{Actor, ActorName, Binding, Principal, RoleName, Scope};
 
 /// The role of the first administrator.
 const FIRST_ROLE: &str = "platform-administrator";
@@ -14,7 +14,7 @@ const FIRST_ROLE: &str = "platform-administrator";
 pub struct ResolvedPrincipal {
     /// The principal. Without bindings it may do nothing.
     pub principal: Principal,
-    /// Bindings whose role the installation no longer has, or that cannot be read. They grant nothing.
+    /// Bindings whose role the installation does not have, or that cannot be read. They grant nothing.
     pub ignored: Vec<String>,
 }
 
@@ -29,6 +29,21 @@ impl Tenancy {
     /// The store fails. A role that the installation no longer has is [ignored](ResolvedPrincipal::ignored), so that one binding does not
     /// lock an actor out.
     pub async fn principal(&self, actor: &Actor) -> Result<ResolvedPrincipal, TenancyError> {
+        self.principal_with(actor, &[]).await
+    }
+
+    /// Returns the principal of an actor as [`principal`](Self::principal) does, with further bindings that are in no record: those that the
+    /// component that authenticated the actor knows, such as the groups of an identity provider. They last as long as the principal.
+    ///
+    /// # Errors
+    ///
+    /// The store fails. A further binding whose role does not exist, or that is at a scope of another level, is
+    /// [ignored](ResolvedPrincipal::ignored).
+    pub async fn principal_with(
+        &self,
+        actor: &Actor,
+        further: &[Binding],
+    ) -> Result<ResolvedPrincipal, TenancyError> {
         let (kind, name) = actor.parts();
         let index = IndexName::new(record::ACTOR_INDEX)?;
         let query = self.bindings.by(&index, [kind, name.as_str()]);
@@ -40,6 +55,12 @@ impl Tenancy {
             match self.bindable(&binding) {
                 Ok(_) => bindings.push(binding),
                 Err(_) => ignored.push(id.to_string()),
+            }
+        }
+        for binding in further {
+            match self.bindable(binding) {
+                Ok(_) => bindings.push(binding.clone()),
+                Err(error) => ignored.push(error.to_string()),
             }
         }
         let principal = self.roles.principal(actor.clone(), &bindings)?;
