@@ -66,6 +66,7 @@ ARROWS = {
 OPTIONAL_ARROWS = {
     "fleetwright-bench": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure"},
     "fleetwright-examples": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure"},
+    "fleetwright-server": {"fleetwright-memory"},
     "garm-provider-fleetwright": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure", "persistent"},
 }
 

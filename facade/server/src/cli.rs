@@ -8,7 +8,7 @@ use fleetwright_identity::ActorName;
 
 use crate::{
     auth::tokens::{self, NewToken},
-    check,
+    check, config,
     error::ServerError,
     meaning::chain,
     start::{Server, announce},
@@ -85,11 +85,10 @@ enum TokenCommand {
 /// ```
 pub async fn run() -> ExitCode {
     let arguments = Arguments::parse();
-    telemetry::log(arguments.log);
     let result = match &arguments.command {
         Some(Command::Token { command }) => new_token(command),
         None if arguments.check => return check_files(&arguments),
-        None => serve(&arguments).await,
+        None => serve_with_telemetry(&arguments).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -98,6 +97,17 @@ pub async fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+async fn serve_with_telemetry(arguments: &Arguments) -> Result<(), ServerError> {
+    let traces = match &arguments.config {
+        Some(config) => config::load(config)?.traces,
+        None => None,
+    };
+    let traces = telemetry::start(arguments.log, traces.as_ref())?;
+    let served = serve(arguments).await;
+    traces.finish().await;
+    served
 }
 
 async fn serve(arguments: &Arguments) -> Result<(), ServerError> {

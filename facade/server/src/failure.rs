@@ -57,6 +57,13 @@ impl Failure {
             .with_header(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
     }
 
+    /// A token that is refused. The reason is only logged.
+    pub(crate) fn refused_token(reason: &str) -> Self {
+        let mut failure = Self::unauthenticated();
+        failure.cause = Some(format!("the token is refused: {reason}"));
+        failure
+    }
+
     /// Too many requests, or too much at once.
     pub(crate) fn busy(status: StatusCode, detail: &str, retry_after: Duration) -> Self {
         let code = if status == StatusCode::TOO_MANY_REQUESTS {

@@ -243,10 +243,10 @@ impl Idempotency {
                 self.table.remove(all, found)
             });
             // Another replica may have been faster.
-            if let Err(error) = self.store.commit(&remove).await {
-                if error.conflict().is_none() {
-                    return Err(error);
-                }
+            if let Err(error) = self.store.commit(&remove).await
+                && error.conflict().is_none()
+            {
+                return Err(error);
             }
         }
         Ok(kept.len())

@@ -10,6 +10,7 @@
 
 mod auth;
 mod cli;
+mod cloud;
 mod config;
 mod console;
 mod docs;
@@ -26,6 +27,8 @@ mod sample;
 mod service;
 mod start;
 mod telemetry;
+mod tls;
+mod traces;
 mod wire;
 
 pub use cli::run;

@@ -22,6 +22,7 @@ use tokio::{
     sync::{Semaphore, watch},
     time::{Instant, Sleep, sleep, timeout},
 };
+use tokio_rustls::TlsAcceptor;
 
 use crate::config::Limits;
 
@@ -36,6 +37,7 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
+    tls: Option<TlsAcceptor>,
     limits: &Limits,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -59,11 +61,29 @@ pub(crate) async fn serve(
                 continue;
             }
         };
-        let io = TokioIo::new(TimedWrites::new(stream, limits.write_time));
-        let connection = builder.serve_connection(io, TowerToHyperService::new(router.clone()));
-        let connection = graceful.watch(connection);
+        let stream = TimedWrites::new(stream, limits.write_time);
+        let (builder, service) = (builder.clone(), TowerToHyperService::new(router.clone()));
+        let (watcher, tls) = (graceful.watcher(), tls.clone());
+        let handshake_time = limits.header_time;
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            let served = match tls {
+                None => {
+                    let connection = builder.serve_connection(TokioIo::new(stream), service);
+                    watcher.watch(connection).await
+                }
+                Some(tls) => match timeout(handshake_time, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => {
+                        let connection = builder.serve_connection(TokioIo::new(stream), service);
+                        watcher.watch(connection).await
+                    }
+                    // What is no TLS, or too slow.
+                    Ok(Err(_)) | Err(_) => {
+                        tracing::debug!("a connection ended before its handshake");
+                        Ok(())
+                    }
+                },
+            };
+            if let Err(error) = served {
                 tracing::debug!(%error, "a connection ended early");
             }
             drop(permit);

@@ -1,13 +1,19 @@
 //! Every operation with its address, and the layers around them. The OpenAPI document is made of the same list.
 
-use axum::{Router, extract::State, http::StatusCode, middleware, routing::get};
+use axum::{
+    Router,
+    extract::State,
+    http::{HeaderValue, StatusCode},
+    middleware,
+    routing::get,
+};
 use utoipa::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     console, docs,
     failure::Failure,
-    http::{asset::Asset, caller, limit, repeat, trace},
+    http::{asset::Asset, caller, cors, limit, repeat, trace},
     resource::{
         access, audit, authorities, bindings, catalog, groups, health, images, instances, networks,
         operator, organizations, projects, quotas, verbs, watch,
@@ -79,7 +85,7 @@ pub(crate) fn document() -> utoipa::openapi::OpenApi {
 }
 
 /// The whole service.
-pub(crate) fn router(service: &Service) -> Router {
+pub(crate) fn router(service: &Service, origins: Vec<HeaderValue>) -> Router {
     let page = docs::page(&document());
     let json = document().to_pretty_json().unwrap_or_default();
     let (operations, _) = operations().split_for_parts();
@@ -104,6 +110,7 @@ pub(crate) fn router(service: &Service) -> Router {
         .merge(documents)
         .merge(console::routes())
         .layer(middleware::from_fn_with_state(state(), limit::in_time))
+        .layer(tower::util::option_layer(cors::layer(origins)))
         .layer(middleware::from_fn(trace::record))
         .with_state(state())
 }

@@ -9,17 +9,18 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use axum::http::HeaderValue;
 use fleetwright::InstanceProvisioner;
 use fleetwright_compute::{Facade, facade::RunningFacade};
 use fleetwright_identity::{Actor, ActorName};
-use fleetwright_region::{mapping::Provider, monitor::Policy, secret::Keyring};
+use fleetwright_region::{monitor::Policy, secret::Keyring};
 use fleetwright_store::{Schema, Store};
 use fleetwright_store_sqlite::SqliteStore;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 use crate::{
     auth::{
-        Authenticator,
+        Authenticator, jwt,
         tokens::{NewToken, Tokens},
     },
     config::{self, Config, Limits, RegionConfig},
@@ -30,6 +31,7 @@ use crate::{
     router,
     sample::{self, Sample},
     service::{Parts, Service},
+    tls::Certificates,
 };
 
 /// How often the file of tokens is looked at.
@@ -57,12 +59,23 @@ const DATABASE: &str = "fleet.db";
 /// ```
 pub struct Server {
     address: SocketAddr,
+    scheme: &'static str,
     greeting: Option<String>,
     token: Option<String>,
     stop: watch::Sender<bool>,
     serving: JoinHandle<()>,
     followers: Vec<JoinHandle<()>>,
     running: RunningFacade,
+}
+
+/// What a service is started with, beside its façade.
+struct Settings {
+    limits: Limits,
+    listen: SocketAddr,
+    token_file: Option<PathBuf>,
+    keys: Option<jwt::Source>,
+    certificates: Option<Certificates>,
+    origins: Vec<HeaderValue>,
 }
 
 impl Server {
@@ -83,7 +96,7 @@ impl Server {
         let facade = Facade::builder()
             .store(store)
             .catalog(sample::CATALOG)
-            .region(provisioner(Provider::Memory)?, sample::MAPPING)
+            .region(sample_cloud().await?, sample::MAPPING)
             .keyring(keyring)
             .monitor_policy(policy)
             .build()
@@ -94,7 +107,15 @@ impl Server {
         let token =
             NewToken::generate().map_err(|error| ServerError::internal(error.to_string()))?;
         let tokens = Tokens::default().with(&token, administrator);
-        let started = Self::start(facade, tokens, Limits::default(), listen, None).await?;
+        let settings = Settings {
+            limits: Limits::default(),
+            listen,
+            token_file: None,
+            keys: None,
+            certificates: None,
+            origins: Vec::new(),
+        };
+        let started = Self::start(facade, tokens, settings).await?;
         Ok(started.with_sample(&sample, token.text))
     }
 
@@ -105,24 +126,54 @@ impl Server {
     /// A file has mistakes, or the store, a region or the address cannot be used.
     pub async fn from_file(path: &Path, listen: Option<SocketAddr>) -> Result<Self, ServerError> {
         let config = config::load(path)?;
-        let tokens = config::load_tokens(&config.tokens)?;
+        let tokens = match &config.tokens {
+            Some(file) => config::load_tokens(file)?,
+            None => Tokens::default(),
+        };
         let facade = build(&config).await?;
         bootstrap(&facade, &config.administrator).await?;
-        let listen = listen.unwrap_or(config.listen);
-        Self::start(facade, tokens, config.limits, listen, Some(config.tokens)).await
+        let keys = match config.jwt {
+            Some(jwt) => Some(jwt::Source::open(jwt).await?),
+            None => None,
+        };
+        let settings = Settings {
+            limits: config.limits,
+            listen: listen.unwrap_or(config.listen),
+            token_file: config.tokens,
+            keys,
+            certificates: config.tls.map(Certificates::open).transpose()?,
+            origins: config.origins,
+        };
+        Self::start(facade, tokens, settings).await
     }
 
     async fn start(
         facade: Facade,
         tokens: Tokens,
-        limits: Limits,
-        listen: SocketAddr,
-        token_file: Option<PathBuf>,
+        settings: Settings,
     ) -> Result<Self, ServerError> {
+        let Settings {
+            limits,
+            listen,
+            token_file,
+            keys,
+            certificates,
+            origins,
+        } = settings;
+        let scheme = if certificates.is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        let tls = certificates
+            .as_ref()
+            .map(Certificates::acceptor)
+            .transpose()?;
+        let verifier = keys.as_ref().map(jwt::Source::verifier);
         let (stop, stopping) = watch::channel(false);
         let idempotency = Idempotency::new(Arc::clone(&facade.store), Arc::clone(&facade.clock));
         let service = Service::new(Parts {
-            authenticator: Authenticator::new(tokens),
+            authenticator: Authenticator::new(tokens, verifier),
             keys: Keys::open(&*facade.store).await?,
             idempotency: idempotency.map_err(ServerError::internal)?,
             callers: CallerLimits::new(&limits),
@@ -138,17 +189,20 @@ impl Server {
         };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr()?;
-        let router = router::router(&service);
+        let router = router::router(&service, origins);
         let mut followers = vec![tokio::spawn(prune(service.clone()))];
         if let Some(file) = token_file {
             followers.push(tokio::spawn(follow_tokens(service.clone(), file)));
         }
+        followers.extend(certificates.map(|files| tokio::spawn(files.follow())));
+        followers.extend(keys.map(|keys| tokio::spawn(jwt::follow(keys))));
         let running = service.facade.start();
         let serving = tokio::spawn(async move {
-            crate::listen::serve(listener, router, &limits, stopping).await;
+            crate::listen::serve(listener, router, tls, &limits, stopping).await;
         });
         Ok(Self {
             address,
+            scheme,
             greeting: None,
             token: None,
             stop,
@@ -209,7 +263,8 @@ pub(crate) fn announce(server: &Server) -> std::io::Result<()> {
         Some(greeting) => out.write_all(greeting.as_bytes())?,
         None => writeln!(
             out,
-            "fleetwright-server is ready at http://{}",
+            "fleetwright-server is ready at {}://{}",
+            server.scheme,
             server.address()
         )?,
     }
@@ -217,11 +272,14 @@ pub(crate) fn announce(server: &Server) -> std::io::Result<()> {
 }
 
 async fn build(config: &Config) -> Result<Facade, ServerError> {
+    let mut policy = Policy::default();
+    policy.tick = config.scan_interval;
     let mut builder = Facade::builder()
         .store(open_store(&config.database).await?)
-        .catalog(config::load_text(&config.catalog)?);
-    for RegionConfig { provider, mapping } in &config.regions {
-        builder = builder.region(provisioner(*provider)?, config::load_text(mapping)?);
+        .catalog(config::load_text(&config.catalog)?)
+        .monitor_policy(policy);
+    for RegionConfig { cloud, mapping } in &config.regions {
+        builder = builder.region(cloud.open().await?, config::load_text(mapping)?);
     }
     builder = match &config.keyring {
         Some(keyring) => {
@@ -254,25 +312,13 @@ async fn open_store(path: &Path) -> Result<Arc<dyn Store>, ServerError> {
     Ok(Arc::new(SqliteStore::open(path, schema).await?))
 }
 
-fn provisioner(provider: Provider) -> Result<Arc<dyn InstanceProvisioner>, ServerError> {
-    match provider {
-        #[cfg(feature = "memory")]
-        Provider::Memory => {
-            // Machines of an earlier run are in the store, so their ids must not be given to new ones.
-            let seed = u64::from_le_bytes(keys::random()?);
-            let cloud = fleetwright_memory::MemoryCloud::builder().seed(seed);
-            Ok(Arc::new(cloud.build().provisioner()))
-        }
-        #[cfg(not(feature = "memory"))]
-        Provider::Memory => Err(not_built_in(provider)),
-        Provider::Ec2 | Provider::Gcp | Provider::Azure => Err(not_built_in(provider)),
-    }
-}
-
-fn not_built_in(provider: Provider) -> ServerError {
-    let name = provider.as_str();
-    ServerError::internal(format!(
-        "this program was built without the provider {name}"
+/// The cloud of the sample.
+async fn sample_cloud() -> Result<Arc<dyn InstanceProvisioner>, ServerError> {
+    #[cfg(feature = "memory")]
+    return crate::cloud::Cloud::Memory.open().await;
+    #[cfg(not(feature = "memory"))]
+    Err(ServerError::internal(
+        "this program was built without the sample: build it with `--features memory`, or name a configuration with --config",
     ))
 }
 
@@ -285,10 +331,13 @@ fn new_keyring() -> Result<Arc<Keyring>, ServerError> {
     Ok(Arc::new(keyring))
 }
 
+/// When a file was changed last.
+pub(crate) fn changed_at(file: &Path) -> Option<SystemTime> {
+    std::fs::metadata(file).ok()?.modified().ok()
+}
+
 /// Reads the file of tokens again when it has changed. A file with mistakes is reported, and the last good one stays in force.
 async fn follow_tokens(service: Service, file: PathBuf) {
-    let changed_at =
-        |file: &Path| -> Option<SystemTime> { std::fs::metadata(file).ok()?.modified().ok() };
     let mut last = changed_at(&file);
     loop {
         tokio::time::sleep(LOOK_EVERY).await;

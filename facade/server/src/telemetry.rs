@@ -3,7 +3,9 @@
 use std::sync::OnceLock;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{EnvFilter, Layer, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+use crate::{cli::LogFormat, config::TracesConfig, error::ServerError, traces::Traces};
 
 /// The bounds of the histograms of seconds.
 const SECONDS: [f64; 12] = [
@@ -29,15 +31,26 @@ pub(crate) fn metrics() -> PrometheusHandle {
     handle.clone()
 }
 
-/// Writes log lines to standard error: as JSON, or for people. `RUST_LOG` chooses which.
-pub(crate) fn log(format: crate::cli::LogFormat) {
+/// Writes log lines to standard error: as JSON, or for people. `RUST_LOG` chooses which. Sends traces if they are configured.
+///
+/// # Errors
+///
+/// The exporter of traces cannot be built.
+pub(crate) fn start(
+    format: LogFormat,
+    traces: Option<&TracesConfig>,
+) -> Result<Traces, ServerError> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
-    let registry = tracing_subscriber::registry().with(filter);
-    let installed = match format {
-        crate::cli::LogFormat::Text => registry.with(lines).try_init(),
-        crate::cli::LogFormat::Json => registry.with(lines.json().flatten_event(true)).try_init(),
+    let lines = match format {
+        LogFormat::Text => lines.with_filter(filter).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).with_filter(filter).boxed(),
     };
-    // Only a program that uses the library and has its own.
-    drop(installed);
+    let sending = Traces::open(traces)?;
+    let registry = tracing_subscriber::registry().with(lines);
+    #[cfg(feature = "otel")]
+    let registry = registry.with(sending.layer());
+    // It fails only in a program that uses the library and has its own.
+    drop(registry.try_init());
+    Ok(sending)
 }

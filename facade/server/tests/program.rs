@@ -9,26 +9,14 @@
 
 mod support;
 
-use std::process::{Command, Output};
-
 use serde_json::json;
-use support::{Files, PROGRAM, Running, Tenant};
-
-fn check(files: &Files) -> Output {
-    let config = files.folder.path().join("server.toml");
-    Command::new(PROGRAM)
-        .arg("--config")
-        .arg(config)
-        .arg("--check")
-        .output()
-        .unwrap()
-}
+use support::{Files, Running, Tenant};
 
 #[test]
 fn a_check_finds_every_mistake_of_every_file() {
     let files = Files::new("rate = 5");
     files.token("olga");
-    let good = check(&files);
+    let good = files.check();
     assert!(good.status.success(), "{good:?}");
 
     let write =
@@ -38,7 +26,7 @@ fn a_check_finds_every_mistake_of_every_file() {
         "listen = 'here'\ndatabase = 'fleet.db'\ncatalog = 'catalog.toml'\ntokens = 'tokens.toml'\nadministrator = 'olga'\n\
         [[region]]\nprovider = 'memoryy'\nmapping = 'mapping.toml'\n[limits]\nbody = '5'\nrat = 3\n",
     );
-    let found = check(&files);
+    let found = files.check();
     let text = String::from_utf8(found.stderr).unwrap();
     assert!(!found.status.success());
     for expected in [
@@ -56,7 +44,7 @@ fn a_check_finds_every_mistake_of_every_file() {
         |name: &str, text: &str| std::fs::write(files.folder.path().join(name), text).unwrap();
     write("tokens.toml", "[[token]]\nactor = ''\n");
     write("catalog.toml", "[[flavor]]\nid = 'x'\n");
-    let text = String::from_utf8(check(&files).stderr).unwrap();
+    let text = String::from_utf8(files.check().stderr).unwrap();
     assert!(
         text.contains("tokens.toml has mistakes") && text.contains("catalog.toml has mistakes"),
         "{text}"

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 /// What every token begins with, so that scanners of secrets find one that was published.
-const PREFIX: &str = "fleetwright_";
+pub(super) const PREFIX: &str = "fleetwright_";
 
 /// The tokens of a file.
 #[derive(Clone, Debug, Default)]

@@ -12,7 +12,7 @@ use fleetwright_region::{
 };
 
 use super::{Config, read};
-use crate::auth::tokens::Tokens;
+use crate::auth::{jwt, tokens::Tokens};
 
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -34,9 +34,29 @@ pub enum ConfigError {
         /// Every mistake, with its line and column.
         problems: Problems,
     },
+    /// A file has another form than it should have.
+    #[error("{} cannot be used", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The keyring cannot be used.
     #[error(transparent)]
     Keyring(#[from] KeyringError),
+}
+
+impl ConfigError {
+    pub(crate) fn unusable(
+        path: &Path,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Unusable {
+            path: path.to_owned(),
+            source: source.into(),
+        }
+    }
 }
 
 fn lines(problems: &Problems) -> String {
@@ -73,7 +93,12 @@ pub fn check(path: &Path) -> Result<(), Vec<ConfigError>> {
         CatalogFile::parse(&text).map_err(|problems| mistakes(&config.catalog, problems))
     });
     errors.extend(catalog.err());
-    errors.extend(load_tokens(&config.tokens).err());
+    let tokens = config.tokens.iter();
+    errors.extend(tokens.filter_map(|tokens| load_tokens(tokens).err()));
+    let keys = config.jwt.iter().filter_map(|jwt| jwt.file.as_ref());
+    errors.extend(keys.filter_map(|keys| jwt::load(keys).err()));
+    let tls = config.tls.iter();
+    errors.extend(tls.filter_map(|tls| crate::tls::load(tls).err()));
     if let Some(keyring) = &config.keyring {
         errors.extend(Keyring::from_file(keyring).err().map(ConfigError::from));
     }

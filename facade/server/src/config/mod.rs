@@ -1,13 +1,17 @@
 //! What the operator sets: a file of TOML, checked as a whole. It opens nothing but the files that are checked.
 
 mod check;
+mod jwt;
 mod read;
 mod setting;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+use axum::http::HeaderValue;
 use fleetwright_identity::ActorName;
-use fleetwright_region::mapping::Provider;
+use reqwest::Url;
+
+use crate::{auth::jwt::JwtConfig, cloud::Cloud};
 
 pub use check::{ConfigError, check};
 pub(crate) use check::{load, load_text, load_tokens};
@@ -53,21 +57,46 @@ impl Default for Limits {
 }
 
 /// One region.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct RegionConfig {
-    pub(crate) provider: Provider,
+    pub(crate) cloud: Cloud,
     pub(crate) mapping: PathBuf,
 }
 
-/// The whole configuration. Paths are relative to the folder of the file.
+/// The files of the certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TlsConfig {
+    /// The certificate of the service, and those of its issuers, as PEM.
+    pub(crate) certificate: PathBuf,
+    /// Its private key, as PEM.
+    pub(crate) key: PathBuf,
+}
+
+/// Where traces are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TracesConfig {
+    /// The base address of a collector, which gets OTLP over HTTP.
+    pub(crate) endpoint: Url,
+    /// What the service is called in traces.
+    pub(crate) service: String,
+}
+
+/// The whole configuration. Paths are relative to the folder of the file.
+#[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     pub(crate) database: PathBuf,
     pub(crate) catalog: PathBuf,
-    pub(crate) tokens: PathBuf,
+    pub(crate) tokens: Option<PathBuf>,
+    pub(crate) jwt: Option<JwtConfig>,
     pub(crate) keyring: Option<PathBuf>,
     pub(crate) administrator: ActorName,
     pub(crate) regions: Vec<RegionConfig>,
+    /// How often the regions are scanned.
+    pub(crate) scan_interval: Duration,
     pub(crate) limits: Limits,
+    pub(crate) tls: Option<TlsConfig>,
+    pub(crate) traces: Option<TracesConfig>,
+    /// The origins whose pages may call the service from a browser.
+    pub(crate) origins: Vec<HeaderValue>,
 }

@@ -8,7 +8,7 @@ use axum::{
 };
 use fleetwright_identity::{Actor, Principal};
 
-use crate::{failure::Failure, service::Service};
+use crate::{auth::Identity, failure::Failure, service::Service};
 
 /// Who sends the request, with the roles of this moment.
 #[derive(Clone, Debug)]
@@ -49,16 +49,25 @@ async fn enter(
     request: &mut Request,
 ) -> Result<(Actor, tokio::sync::OwnedSemaphorePermit), Failure> {
     let now = service.facade.clock.now();
-    let token = token(request.headers());
-    let actor = token.and_then(|token| service.authenticator.authenticate(token, now));
-    let actor = actor.ok_or_else(Failure::unauthenticated)?;
-    let permit = service.callers.enter(&actor)?;
-    let resolved = service.facade.tenancy.principal(&actor).await?;
+    let token = token(request.headers()).ok_or_else(Failure::unauthenticated)?;
+    let identity = service.authenticator.authenticate(token, now);
+    let identity = identity.map_err(|refused| Failure::refused_token(refused.0))?;
+    let permit = service.callers.enter(&identity.actor)?;
+    let principal = principal(service, &identity).await?;
+    request.extensions_mut().insert(Caller(principal));
+    Ok((identity.actor, permit))
+}
+
+/// The principal of an identity, with the roles of this moment.
+pub(crate) async fn principal(
+    service: &Service,
+    Identity { actor, roles }: &Identity,
+) -> Result<Principal, Failure> {
+    let resolved = service.facade.tenancy.principal_with(actor, roles).await?;
     for ignored in resolved.ignored {
         tracing::warn!(%actor, binding = ignored, "a role binding grants nothing: its role does not exist, or it cannot be read");
     }
-    request.extensions_mut().insert(Caller(resolved.principal));
-    Ok((actor, permit))
+    Ok(resolved.principal)
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {

@@ -9,9 +9,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
+use tracing::Instrument as _;
 
 use super::caller::LoggedActor;
-use crate::{failure::Failure, keys, wire};
+use crate::{failure::Failure, keys, traces, wire};
 
 /// The header with the trace id.
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
@@ -19,12 +20,14 @@ const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 /// The outermost layer.
 pub(crate) async fn record(request: Request, next: Next) -> Response {
     let started = Instant::now();
-    let trace_id = trace_id(&request);
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("none", MatchedPath::as_str).to_owned();
-    let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let span = traces::span(&request, &route);
+    let trace_id = traces::id(&span).unwrap_or_else(|| trace_id(&request));
+    let ran = AssertUnwindSafe(next.run(request)).catch_unwind();
+    let ran = ran.instrument(span.clone()).await;
     let mut response =
         ran.unwrap_or_else(|_| Failure::internal("the handler panicked").into_response());
     let failure = response.extensions_mut().remove::<Failure>();
@@ -50,6 +53,7 @@ pub(crate) async fn record(request: Request, next: Next) -> Response {
     finish_headers(&mut response, &trace_id);
     let seconds = started.elapsed().as_secs_f64();
     let status = response.status().as_u16();
+    traces::finish(&span, response.status());
     let labels = [
         ("method", method.as_str().to_owned()),
         ("route", route),

@@ -118,10 +118,10 @@ struct Ended;
 
 impl Feed {
     async fn run(mut self, mut changes: fleetwright_store::Watch, from_start: Option<Revision>) {
-        if let Some(head) = from_start {
-            if self.send_all(head).await.is_err() {
-                return;
-            }
+        if let Some(head) = from_start
+            && self.send_all(head).await.is_err()
+        {
+            return;
         }
         let mut stopping = self.service.stopping.clone();
         let mut refresh = interval(REFRESH_EVERY);
@@ -232,19 +232,10 @@ impl Feed {
     /// Reads token and roles again, and sends the position.
     async fn refresh(&mut self, position: Revision) -> Result<(), Ended> {
         let now = self.service.facade.clock.now();
-        let actor = self
-            .service
-            .authenticator
-            .authenticate(&self.token, now)
-            .ok_or(Ended)?;
-        let resolved = self
-            .service
-            .facade
-            .tenancy
-            .principal(&actor)
-            .await
-            .map_err(|_| Ended)?;
-        self.principal = resolved.principal;
+        let identity = self.service.authenticator.authenticate(&self.token, now);
+        let identity = identity.map_err(|_| Ended)?;
+        let resolved = caller::principal(&self.service, &identity).await;
+        self.principal = resolved.map_err(|_| Ended)?;
         let readable = self.principal.scopes_for(Verb::Read, Resource::Instances);
         readable.map_err(|_| Ended)?;
         self.send("position", Some(position), &serde_json::json!({}))

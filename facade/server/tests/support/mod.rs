@@ -13,14 +13,20 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, Output, Stdio},
     time::Duration,
 };
 
 use serde_json::{Value, json};
 
-/// The program.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_fleetwright-server");
+/// The program: that of the package whose test this is.
+pub const PROGRAM: &str = match (
+    option_env!("CARGO_BIN_EXE_fleetwright-server"),
+    option_env!("CARGO_BIN_EXE_server-e2e"),
+) {
+    (Some(program), _) | (None, Some(program)) => program,
+    (None, None) => panic!("the package has no program"),
+};
 
 /// A running program. It is killed when it is dropped.
 pub struct Running {
@@ -44,6 +50,17 @@ impl Running {
             "--config",
             config.to_str().unwrap(),
         ])
+    }
+
+    /// Starts the program with a configuration file and environment variables.
+    pub fn with_environment(config: &Path, variables: &[(&str, &str)]) -> Self {
+        let mut program = Command::new(PROGRAM);
+        program
+            .args(["--listen", "127.0.0.1:0", "--config"])
+            .arg(config)
+            .envs(variables.iter().copied())
+            .env("RUST_LOG", "warn");
+        Self::spawn(program, false)
     }
 
     /// Starts the sample with a log of every request, as JSON.
@@ -90,7 +107,7 @@ impl Running {
         lines.read_line(&mut greeting).unwrap();
         let address = greeting
             .trim()
-            .rsplit_once("http://")
+            .rsplit_once("://")
             .expect("the ready line")
             .1;
         let address = address.parse().unwrap();
@@ -266,7 +283,7 @@ impl Client {
     }
 }
 
-fn parse(text: &str) -> Answer {
+pub fn parse(text: &str) -> Answer {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
     let mut lines = head.lines();
     let status = lines.next().and_then(|line| line.split(' ').nth(1));
@@ -327,6 +344,12 @@ impl Events {
                 return event;
             }
         }
+    }
+
+    /// Reads until the service ends the watch.
+    pub fn read_to_end(mut self) {
+        let mut rest = Vec::new();
+        self.lines.read_to_end(&mut rest).unwrap();
     }
 
     fn read(&mut self) -> Event {
@@ -408,14 +431,20 @@ pub struct Files {
 
 impl Files {
     pub fn new(limits: &str) -> Self {
+        Self::with_regions(&format!(
+            "[[region]]\nprovider = 'memory'\nmapping = 'mapping.toml'\n[limits]\n{limits}\n"
+        ))
+    }
+
+    /// A configuration that ends with these lines.
+    pub fn with_regions(regions: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sample");
         for name in ["catalog.toml", "mapping.toml"] {
             std::fs::copy(sources.join(name), folder.path().join(name)).unwrap();
         }
         let config = format!(
-            "database = 'fleet.db'\ncatalog = 'catalog.toml'\ntokens = 'tokens.toml'\nadministrator = 'olga'\n\
-            [[region]]\nprovider = 'memory'\nmapping = 'mapping.toml'\n[limits]\n{limits}\n"
+            "database = 'fleet.db'\ncatalog = 'catalog.toml'\ntokens = 'tokens.toml'\nadministrator = 'olga'\n{regions}"
         );
         std::fs::write(folder.path().join("server.toml"), config).unwrap();
         Self { folder }
@@ -429,6 +458,14 @@ impl Files {
             .unwrap();
         assert!(created.status.success(), "{created:?}");
         String::from_utf8(created.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Checks the files with the program.
+    pub fn check(&self) -> Output {
+        let config = self.folder.path().join("server.toml");
+        let mut program = Command::new(PROGRAM);
+        program.arg("--check").arg("--config").arg(config);
+        program.output().unwrap()
     }
 
     pub fn start(&self) -> Running {
