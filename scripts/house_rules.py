@@ -42,6 +42,7 @@ ARROWS = {
         "fleetwright", "fleetwright-store", "fleetwright-identity", "fleetwright-runtime", "fleetwright-region",
     },
     "fleetwright-api": set(),
+    "fleetwright-client": {"fleetwright-api"},
     "fleetwright-server": {
         "fleetwright", "fleetwright-api", "fleetwright-compute", "fleetwright-identity", "fleetwright-memory", "fleetwright-region",
         "fleetwright-runtime", "fleetwright-store", "fleetwright-store-sqlite",
