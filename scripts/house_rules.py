@@ -43,6 +43,7 @@ ARROWS = {
     },
     "fleetwright-api": set(),
     "fleetwright-client": {"fleetwright-api"},
+    "fleetwright-cli": {"fleetwright-api", "fleetwright-client"},
     "fleetwright-server": {
         "fleetwright", "fleetwright-api", "fleetwright-compute", "fleetwright-identity", "fleetwright-memory", "fleetwright-region",
         "fleetwright-runtime", "fleetwright-store", "fleetwright-store-sqlite",
