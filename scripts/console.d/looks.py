@@ -25,6 +25,16 @@ def look(browser, env, context, name):
     described = {"description": "The shop", "tags": [{"name": "team", "value": "blue"}, {"name": "tier", "value": "1"}]}
     ids = [sample.new_instance("web-1", **described), sample.new_instance("web-2"), sample.new_instance("worker-1", flavor="arm-2", image="debian-13-arm")]
     sample.olga.post(f"/api/v2/instances/{ids[1]}/stop", {})
+    try:
+        look_at_views(browser, env, context, name)
+    finally:
+        for id in ids:
+            sample.olga.delete(f"/api/v2/instances/{id}")
+        sample.wait_until_empty()
+
+
+def look_at_views(browser, env, context, name):
+    sample = env.sample
     with tab(browser, sample.url, **context) as desk:
         page = desk.page
         page.goto(sample.url + "/console")
@@ -60,9 +70,9 @@ def look(browser, env, context, name):
         expect(page.get_by_label("Image").locator("option")).not_to_have_count(0)
         judge(page, context, "create")
         picture(page, env, f"{name}-create")
-    for id in ids:
-        sample.olga.delete(f"/api/v2/instances/{id}")
-    sample.wait_until_empty()
+        page.goto(sample.url + "/docs")
+        expect(page.get_by_role("link", name="console")).to_be_visible()
+        judge(page, context, "docs")
 
 
 def judge(page, context, view):

@@ -75,28 +75,39 @@ def missing_permissions(browser, env):
     installation.olga.delete(f"/api/v2/instances/{id}")
 
 
-def long_list(browser, env):
-    """A long list is loaded page by page, and what is filtered is asked of the service."""
-    installation = env.installation
-    quota = f"/api/v2/organizations/{installation.organization}/quota"
-    kinds = [line["kind"] for line in installation.olga.get(quota)["lines"]]
-    installation.olga.put(quota, {"limits": [{"kind": kind, "limit": 1000} for kind in kinds if kind == "networks"]})
+def long_lists(browser, env):
+    """Long lists are loaded page by page, and what is filtered is asked of the service."""
+    installation, olga = env.installation, env.installation.olga
+    olga.put(f"/api/v2/organizations/{installation.organization}/quota",
+             {"limits": [{"kind": kind, "limit": 1000} for kind in ("networks", "servers")]})
+    bulk = olga.post(f"/api/v2/organizations/{installation.organization}/projects", {"name": "bulk"})["id"]
+    scope = {"organizationId": installation.organization, "projectId": bulk}
     for number in range(55):
-        new = {**installation.scope, "regionId": "north", "name": f"n{number:02}", "prefix": f"10.{number + 1}.0.0/16"}
-        installation.olga.post("/api/v2/networks", new)
-    with tab(browser, installation.url, installation.tokens["tom"]) as desk:
+        new = {**scope, "regionId": "north", "name": f"n{number:02}", "prefix": f"10.{number + 1}.0.0/16"}
+        network = olga.post("/api/v2/networks", new)["id"]
+    spec = {**scope, "networkId": network, "flavorId": "standard-2", "imageId": "debian-13"}
+    for number in range(52):
+        olga.post("/api/v2/instances", {"metadata": {"name": f"m{number:02}"}, "spec": spec})
+    with tab(browser, installation.url, installation.tokens["olga"]) as desk:
         page = desk.page
         desk.heading("Instances")
-        page.get_by_role("link", name="Networks").click()
-        expect(page.locator(".cards > li")).to_have_count(50)
+        page.get_by_label("Project").select_option("bulk")
+        expect(page.get_by_label("Project")).to_be_focused()
+        expect(page.locator("tbody tr")).to_have_count(50)
         expect(page.get_by_text("The first 50 are shown.")).to_be_visible()
         page.get_by_role("button", name="Load more").click()
-        expect(page.locator(".cards > li")).to_have_count(56)
-        expect(page.get_by_role("button", name="Load more")).to_be_hidden()
-        page.get_by_role("link", name="Instances").click()
+        expect(page.locator("tbody tr")).to_have_count(52)
+        expect(page.get_by_text("52 instances")).to_be_visible()
+        shown = page.locator("tbody tr td:first-child a").all_text_contents()
+        assert shown == sorted(shown), shown
         page.get_by_label("State").select_option("stopped")
         expect(page.get_by_text("No instance is in this state.")).to_be_visible()
         assert any("powerState=stopped" in request.url for request in desk.requests)
+        page.get_by_role("link", name="Networks").click()
+        expect(page.locator(".cards > li")).to_have_count(50)
+        page.get_by_role("button", name="Load more").click()
+        expect(page.locator(".cards > li")).to_have_count(55)
+        expect(page.get_by_role("button", name="Load more")).to_be_hidden()
 
 
-CASES = [wrong_token, revoked_token, missing_permissions, long_list]
+CASES = [wrong_token, revoked_token, missing_permissions, long_lists]

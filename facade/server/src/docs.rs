@@ -69,7 +69,7 @@ pub(crate) fn page(document: &Api) -> String {
     let mut page = String::from(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
         <meta name=\"viewport\" content=\"width=device-width\">\n<title>fleetwright</title>\n\
-        <link rel=\"stylesheet\" href=\"/docs.css\">\n</head>\n<body>\n<h1>fleetwright</h1>\n\
+        <link rel=\"icon\" href=\"/console/icon.svg\" type=\"image/svg+xml\">\n<link rel=\"stylesheet\" href=\"/docs.css\">\n</head>\n<body>\n<h1>fleetwright</h1>\n\
         <p>Every operation needs <code>Authorization: Bearer</code> with a token. The <a href=\"/openapi.json\">OpenAPI document</a> has the schemas. The <a href=\"/console\">console</a> is a page for people.</p>\n",
     );
     for (address, path) in &document.paths.paths {
