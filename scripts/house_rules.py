@@ -45,8 +45,9 @@ ARROWS = {
     "fleetwright-client": {"fleetwright-api"},
     "fleetwright-cli": {"fleetwright-api", "fleetwright-client"},
     "fleetwright-server": {
-        "fleetwright", "fleetwright-api", "fleetwright-compute", "fleetwright-identity", "fleetwright-memory", "fleetwright-region",
-        "fleetwright-runtime", "fleetwright-store", "fleetwright-store-sqlite",
+        "fleetwright", "fleetwright-api", "fleetwright-azure", "fleetwright-compute", "fleetwright-ec2", "fleetwright-gcp",
+        "fleetwright-identity", "fleetwright-memory", "fleetwright-region", "fleetwright-runtime", "fleetwright-store",
+        "fleetwright-store-sqlite",
     },
     "fleetwright-examples": {
         "fleetwright", "fleetwright-memory", "fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure",
@@ -68,7 +69,7 @@ ARROWS = {
 OPTIONAL_ARROWS = {
     "fleetwright-bench": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure"},
     "fleetwright-examples": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure"},
-    "fleetwright-server": {"fleetwright-memory"},
+    "fleetwright-server": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure", "fleetwright-memory"},
     "garm-provider-fleetwright": {"fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure", "persistent"},
 }
 

@@ -67,7 +67,7 @@ fn lines(problems: &Problems) -> String {
     lines.join("\n")
 }
 
-/// Checks a configuration file, its catalog, tokens and keyring, and that its mappings can be read. Returns every error that was found.
+/// Checks a configuration file, its catalog, tokens, keys, certificate and keyring, and that its mappings can be read. Returns every error that was found.
 ///
 /// ```
 /// use fleetwright_server::check;

@@ -149,7 +149,7 @@ fn one_or_more(what: &str, value: &Value<'_>) -> Result<Vec<String>, String> {
 }
 
 /// An address that is trusted. Over plain HTTP anybody between could respond, so that must stay on this machine.
-fn url(value: &Value<'_>) -> Result<Url, String> {
+pub(crate) fn url(value: &Value<'_>) -> Result<Url, String> {
     let url: Url = reader::parse_text(
         "an address in quotes, as \"https://login.example.com/keys\"",
         value,

@@ -15,7 +15,11 @@ use crate::{auth::jwt::JwtConfig, cloud::Cloud};
 
 pub use check::{ConfigError, check};
 pub(crate) use check::{load, load_text, load_tokens};
+#[cfg(any(feature = "azure", feature = "ec2", feature = "gcp"))]
+pub(crate) use jwt::url;
 pub(crate) use read::read;
+#[cfg(any(feature = "azure", feature = "ec2", feature = "gcp"))]
+pub(crate) use setting::Period;
 
 /// The limits of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]

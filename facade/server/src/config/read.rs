@@ -95,7 +95,7 @@ fn read_region(mut table: reader::Fields<'_, '_>, folder: &Path) -> Option<Regio
     let mapping: Option<PathBuf> = table.required("mapping", |value| {
         reader::text(value).map(|path| folder.join(path))
     });
-    let cloud = provider.map(|provider| Cloud::read(provider, &table));
+    let cloud = provider.map(|provider| Cloud::read(provider, &mut table));
     // Without a provider, it is not known which table it should have.
     if cloud.is_some() {
         table.finish();

@@ -4,7 +4,7 @@ use std::{str::FromStr, time::Duration};
 
 /// A duration with its unit: `30 s`, `5 min` or `250 ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Period(pub(super) Duration);
+pub(crate) struct Period(pub(crate) Duration);
 
 impl FromStr for Period {
     type Err = String;
