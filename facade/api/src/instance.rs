@@ -31,8 +31,16 @@ pub struct InstanceCreateSpec {
     #[cfg_attr(feature = "openapi", schema(format = "uuid"))]
     pub network_id: String,
     /// The flavor: processors, memory and disk.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")
+    )]
     pub flavor_id: String,
     /// The image that it boots from.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")
+    )]
     pub image_id: String,
     /// Security groups and addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,8 +71,16 @@ pub struct InstanceUpdate {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InstanceSpec {
     /// The flavor: processors, memory and disk.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")
+    )]
     pub flavor_id: String,
     /// The image that it boots from.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")
+    )]
     pub image_id: String,
     /// Security groups and addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,13 +99,15 @@ pub struct InstanceSpec {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Networking {
-    /// The ids of its security groups, which are of its network.
+    /// The ids of its security groups, which are of its network. At most 32.
+    #[cfg_attr(feature = "openapi", schema(format = "uuid", max_items = 32))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub security_groups: Vec<String>,
     /// Whether it has a public address while it runs. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_ip: Option<bool>,
     /// Further source addresses, as CIDR prefixes. No region supports any at present.
+    #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::prefixes))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_source_addresses: Vec<String>,
 }

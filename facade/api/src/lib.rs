@@ -14,9 +14,12 @@ mod catalog;
 mod instance;
 mod metadata;
 mod network;
+mod number;
 mod operator;
 mod plan;
 mod problem;
+#[cfg(feature = "openapi")]
+mod schema;
 mod secret;
 mod tenancy;
 mod watch;

@@ -8,8 +8,20 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Tag {
     /// Its name: 1 to 128 characters.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(
+            min_length = 1,
+            max_length = 128,
+            pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$"
+        )
+    )]
     pub name: String,
     /// Its value: at most 256 characters.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(max_length = 256, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$")
+    )]
     pub value: String,
 }
 
@@ -27,10 +39,12 @@ pub struct MetadataWrite {
         )
     )]
     pub name: String,
-    /// A text for people.
+    /// A text for people: at most 1024 characters.
+    #[cfg_attr(feature = "openapi", schema(max_length = 1024))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Tags. A write replaces all of them.
+    /// Tags, at most 32. A write replaces all of them.
+    #[cfg_attr(feature = "openapi", schema(max_items = 32))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Tag>,
 }

@@ -14,13 +14,25 @@ pub struct NetworkCreate {
     #[cfg_attr(feature = "openapi", schema(format = "uuid"))]
     pub project_id: String,
     /// The region.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")
+    )]
     pub region_id: String,
     /// The name, unique in the project.
-    #[cfg_attr(feature = "openapi", schema(max_length = 63))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(
+            max_length = 63,
+            pattern = r"^[0-9A-Za-z](?:[0-9A-Za-z_.-]{0,61}[0-9A-Za-z])?$"
+        )
+    )]
     pub name: String,
-    /// The addresses, as an IPv4 prefix: `10.0.0.0/16`.
+    /// The addresses, as an IPv4 prefix of 8 to 28 bits: `10.0.0.0/16`.
+    #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::network_prefix))]
     pub prefix: String,
-    /// The addresses of name servers.
+    /// The addresses of name servers: at most 5, each once.
+    #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::name_servers))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dns_nameservers: Vec<String>,
 }
@@ -84,9 +96,16 @@ pub struct SecurityGroupCreate {
     #[cfg_attr(feature = "openapi", schema(format = "uuid"))]
     pub network_id: String,
     /// The name, unique in the network.
-    #[cfg_attr(feature = "openapi", schema(max_length = 63))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(
+            max_length = 63,
+            pattern = r"^[0-9A-Za-z](?:[0-9A-Za-z_.-]{0,61}[0-9A-Za-z])?$"
+        )
+    )]
     pub name: String,
     /// Its rules, at most 100.
+    #[cfg_attr(feature = "openapi", schema(max_items = 100))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
 }
@@ -96,7 +115,8 @@ pub struct SecurityGroupCreate {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SecurityGroupUpdate {
-    /// They replace the present ones.
+    /// They replace the present ones. At most 100.
+    #[cfg_attr(feature = "openapi", schema(max_items = 100))]
     pub rules: Vec<Rule>,
 }
 
@@ -110,12 +130,23 @@ pub struct Rule {
     /// The protocol.
     pub protocol: Protocol,
     /// The port, or the first of several. Only for TCP and UDP.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 65535))]
+    #[serde(
+        default,
+        deserialize_with = "crate::number::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub port: Option<u16>,
     /// The last port of several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 65535))]
+    #[serde(
+        default,
+        deserialize_with = "crate::number::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub port_max: Option<u16>,
-    /// The addresses at the other end. Default: all.
+    /// The addresses at the other end, as a prefix. Default: all.
+    #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::prefix))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
 }
@@ -193,9 +224,16 @@ pub struct SshAuthorityCreate {
     #[cfg_attr(feature = "openapi", schema(format = "uuid"))]
     pub project_id: String,
     /// The name, unique in the project.
-    #[cfg_attr(feature = "openapi", schema(max_length = 63))]
+    #[cfg_attr(
+        feature = "openapi",
+        schema(
+            max_length = 63,
+            pattern = r"^[0-9A-Za-z](?:[0-9A-Za-z_.-]{0,61}[0-9A-Za-z])?$"
+        )
+    )]
     pub name: String,
     /// Its public key, one line in the format of OpenSSH.
+    #[cfg_attr(feature = "openapi", schema(max_length = 8192))]
     pub public_key: String,
 }
 

@@ -157,8 +157,16 @@ pub struct RegionReportList {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AccountAccept {
     /// The account that is recorded now.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(min_length = 1, max_length = 2048, pattern = r"^[!-~]+$")
+    )]
     pub expected: String,
     /// The account to record instead.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(min_length = 1, max_length = 2048, pattern = r"^[!-~]+$")
+    )]
     pub account: String,
 }
 
@@ -168,5 +176,9 @@ pub struct AccountAccept {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LeakResolve {
     /// Its launch token.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(min_length = 1, max_length = 128, pattern = r"^[!-~]+$")
+    )]
     pub token: String,
 }

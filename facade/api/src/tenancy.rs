@@ -9,6 +9,13 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OrganizationCreate {
     /// Its name, unique in the installation.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(
+            max_length = 63,
+            pattern = r"^[0-9A-Za-z](?:[0-9A-Za-z_.-]{0,61}[0-9A-Za-z])?$"
+        )
+    )]
     pub name: String,
 }
 
@@ -59,6 +66,13 @@ pub struct OrganizationPage {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProjectCreate {
     /// Its name, unique in the organization.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(
+            max_length = 63,
+            pattern = r"^[0-9A-Za-z](?:[0-9A-Za-z_.-]{0,61}[0-9A-Za-z])?$"
+        )
+    )]
     pub name: String,
 }
 
@@ -116,8 +130,16 @@ pub struct Scope {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RoleBindingCreate {
     /// Who gets it: `user:` and a name.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(pattern = r"^user:[^\u0000-\u001f\u007f-\u009f]{1,256}$")
+    )]
     pub actor: String,
     /// The role.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(max_length = 64, pattern = r"^[a-z][a-z0-9-]{0,63}$")
+    )]
     pub role: String,
     /// Where it holds.
     pub scope: Scope,
@@ -244,8 +266,14 @@ pub struct QuotaUpdate {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct QuotaLimit {
     /// What is limited.
+    #[cfg_attr(
+        feature = "openapi",
+        schema(max_length = 64, pattern = r"^[a-z][a-z0-9-]{0,63}$")
+    )]
     pub kind: String,
     /// How much may be used.
+    #[cfg_attr(feature = "openapi", schema(schema_with = crate::schema::limit))]
+    #[serde(deserialize_with = "crate::number::whole")]
     pub limit: u64,
 }
 

@@ -141,10 +141,11 @@ fn record_meaning(error: &RecordError) -> Meaning {
         | RecordError::Deleting { .. }
         | RecordError::NotDeleting(_)
         | RecordError::TooMany { .. } => Meaning::Conflict,
-        RecordError::Duplicate { .. } | RecordError::NotIn { .. } | RecordError::NoRegion(_) => {
-            Meaning::Unprocessable
-        }
-        RecordError::InvalidNetwork(_) | RecordError::InvalidRule(_) => Meaning::InvalidRequest,
+        RecordError::Duplicate { .. }
+        | RecordError::NotIn { .. }
+        | RecordError::NoRegion(_)
+        | RecordError::InvalidNetwork(_)
+        | RecordError::InvalidRule(_) => Meaning::Unprocessable,
         RecordError::Busy { .. } | RecordError::Entropy(_) => Meaning::Unavailable,
         RecordError::Ledger(error) => ledger_meaning(error),
         RecordError::OrganizationQuota(_) => Meaning::Forbidden,

@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
-use fleetwright_api::Problem;
+use fleetwright_api::{InstanceChange, InstanceGone, Problem};
 use utoipa::{
-    OpenApi, PartialSchema,
+    OpenApi,
     openapi::{
-        ContentBuilder, OpenApi as Api, Ref, RefOr, Required, ResponseBuilder,
+        ContentBuilder, ObjectBuilder, OpenApi as Api, Ref, RefOr, Required, ResponseBuilder, Type,
         path::{Operation, ParameterBuilder, ParameterIn},
         security::{Http, HttpAuthScheme, SecurityScheme},
     },
 };
 
-use crate::{failure::CODES, http::asset::Asset};
+use crate::{document, failure::CODES, http::asset::Asset};
 
 /// The style of the page.
 pub(crate) const STYLE: Asset = Asset::new("text/css; charset=utf-8", include_str!("docs.css"));
@@ -21,7 +21,7 @@ pub(crate) const STYLE: Asset = Asset::new("text/css; charset=utf-8", include_st
 #[derive(OpenApi)]
 #[openapi(
     info(title = "fleetwright", description = "Tenants' instances on any cloud."),
-    components(schemas(Problem)),
+    components(schemas(Problem, InstanceChange, InstanceGone)),
     security(("bearer" = []))
 )]
 pub(crate) struct Document;
@@ -43,12 +43,21 @@ pub(crate) fn complete(mut document: Api) -> Api {
                 .parameter_in(ParameterIn::Header)
                 .required(Required::False)
                 .description(Some("A key of 1 to 128 visible characters: a request that is repeated with it within a day is carried out once"))
-                .schema(Some(String::schema()))
+                .schema(Some(key_schema()))
                 .build();
             operation.parameters.get_or_insert_default().push(key);
         }
     }
+    document::without_null(&mut document);
+    document::add_examples(&mut document);
+    document::add_links(&mut document);
     document
+}
+
+fn key_schema() -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some("^[!-~]{1,128}$"))
 }
 
 fn add_problem(operation: &mut Operation) {

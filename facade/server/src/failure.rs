@@ -50,6 +50,13 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail)
     }
 
+    /// A field that fits the schema, with a value that is not possible.
+    pub(crate) fn impossible(field: &str, problem: impl std::fmt::Display) -> Self {
+        let detail = format!("{field}: {problem}");
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self::new(status, "unprocessable_content", detail)
+    }
+
     /// Nobody is authenticated. The text is the same whatever is wrong with the token.
     pub(crate) fn unauthenticated() -> Self {
         let detail = "the request has no valid bearer token: send `Authorization: Bearer` with one that is not expired";

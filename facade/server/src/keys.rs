@@ -19,6 +19,8 @@ pub(crate) const KIND: &str = "http-key";
 
 /// The length of a nonce.
 const NONCE: usize = 12;
+/// The length of a position: nonce, revision and tag of 36 bytes, in base64.
+pub(crate) const POSITION: usize = 48;
 
 /// Names revisions. Cheap to clone.
 #[derive(Clone)]

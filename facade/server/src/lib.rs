@@ -14,6 +14,7 @@ mod cloud;
 mod config;
 mod console;
 mod docs;
+mod document;
 mod error;
 mod failure;
 mod http;

@@ -87,7 +87,7 @@ pub(crate) fn document() -> utoipa::openapi::OpenApi {
 /// The whole service.
 pub(crate) fn router(service: &Service, origins: Vec<HeaderValue>) -> Router {
     let page = docs::page(&document());
-    let json = document().to_pretty_json().unwrap_or_default();
+    let json = crate::document::render(&document());
     let (operations, _) = operations().split_for_parts();
     let (public, _) = public_operations().split_for_parts();
     let documents = Router::new()

@@ -277,6 +277,17 @@ fn a_watch_resumes_where_it_was_interrupted() {
         two
     );
     client.get(&format!("{address}?from=forged")).expect(400);
+    let unknown = client
+        .get(&format!("{address}?from={}", "A".repeat(48)))
+        .expect(410);
+    assert_eq!(unknown.code(), "gone");
+    // With a time it ends by itself, and its last position resumes it.
+    let whole = client.get(&format!("{address}?timeout=0")).expect(200);
+    assert!(
+        whole.text.contains("event: synced") && whole.text.contains("\"two\""),
+        "{whole:?}"
+    );
+    client.get(&format!("{address}?timeout=3601")).expect(400);
     assert_eq!(
         running.terminate(),
         Some(0),

@@ -9,24 +9,113 @@
 
 mod support;
 
-use std::io::{Read, Write};
+use std::{
+    collections::BTreeMap,
+    io::{Read, Write},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 use support::{Answer, Client, Files, Running, Tenant};
 
 const OTHER: &str = "c0ffee00-0000-4000-8000-000000000001";
 
-/// Every operation of the document: method, address, whether it has a body.
-fn operations(client: &Client) -> Vec<(String, String, String)> {
+/// An operation of the document, with the request of its example.
+struct Operation {
+    id: String,
+    method: String,
+    address: String,
+    query: Vec<(String, Value)>,
+    body: Option<Value>,
+    /// The ids of the examples, by the name of the parameter that takes them.
+    examples: Arc<BTreeMap<String, String>>,
+}
+
+impl Operation {
+    /// The request of the example, with every id that `id` knows replaced.
+    fn request(&self, id: &dyn Fn(&str) -> Option<String>) -> (String, Option<Value>) {
+        let mut target = self.address.clone();
+        for (name, example) in self.examples.iter() {
+            let place = id(example).unwrap_or_else(|| example.clone());
+            target = target.replace(&format!("{{{name}}}"), &place);
+        }
+        let query: Vec<_> = self
+            .query
+            .iter()
+            .filter_map(|(name, example)| {
+                let text = example.as_str().map_or(example.to_string(), |text| {
+                    id(text).unwrap_or_else(|| text.to_owned())
+                });
+                (!example.is_array()).then(|| format!("{name}={text}"))
+            })
+            .collect();
+        if !query.is_empty() {
+            target = format!("{target}?{}", query.join("&"));
+        }
+        (target, self.body.as_ref().map(|body| replace(body, id)))
+    }
+}
+
+fn replace(value: &Value, id: &dyn Fn(&str) -> Option<String>) -> Value {
+    match value {
+        Value::String(text) => json!(id(text).unwrap_or_else(|| text.clone())),
+        Value::Array(items) => items.iter().map(|item| replace(item, id)).collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            Value::Object(
+                fields
+                    .map(|(name, value)| (name.clone(), replace(value, id)))
+                    .collect(),
+            )
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// An id of nothing, as long as this one.
+fn nobodys(id: &str) -> String {
+    match id.len() {
+        36 => OTHER.to_owned(),
+        length => "z".repeat(length),
+    }
+}
+
+/// Every operation of the document.
+fn operations(client: &Client) -> Vec<Operation> {
     let document = client.get("/openapi.json").expect(200).json();
     let mut all = Vec::new();
+    let mut examples = BTreeMap::new();
     for (address, methods) in document["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
-            let id = operation["operationId"].as_str().unwrap().to_owned();
-            all.push((method.to_uppercase(), address.clone(), id));
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let mut query = Vec::new();
+            for parameter in parameters {
+                let name = parameter["name"].as_str().unwrap().to_owned();
+                let example = parameter["example"].clone();
+                match parameter["in"].as_str() {
+                    Some("path") => {
+                        examples.insert(name, example.as_str().unwrap().to_owned());
+                    }
+                    Some("query") if !example.is_null() => query.push((name, example)),
+                    Some(_) | None => {}
+                }
+            }
+            let body = operation.pointer("/requestBody/content/application~1json/example");
+            all.push(Operation {
+                id: operation["operationId"].as_str().unwrap().to_owned(),
+                method: method.to_uppercase(),
+                address: address.clone(),
+                query,
+                body: body.cloned(),
+                examples: Arc::default(),
+            });
         }
     }
     assert!(all.len() > 45, "{}", all.len());
+    let examples = Arc::new(examples);
+    for operation in &mut all {
+        operation.examples = Arc::clone(&examples);
+    }
     all
 }
 
@@ -43,14 +132,15 @@ fn nothing_but_health_answers_without_a_token() {
         Some("eyJhbGciOiJub25lIn0.eyJzdWIiOiJvbGdhIn0."),
         Some("a b"),
     ];
-    for (method, address, id) in operations(&client) {
-        if ["readHealth", "readReadiness"].contains(&id.as_str()) {
+    for operation in operations(&client) {
+        let (method, address) = (&operation.method, &operation.address);
+        if ["readHealth", "readReadiness"].contains(&operation.id.as_str()) {
             continue;
         }
         for token in other_tokens {
             client.token = token.map(ToOwned::to_owned);
             let address = address.replace(['{', '}'], "");
-            let answer = client.send(&method, &address, &[], None).expect(401);
+            let answer = client.send(method, &address, &[], None).expect(401);
             assert_eq!(answer.code(), "access_denied", "{method} {address}");
             assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
         }
@@ -93,72 +183,69 @@ fn another_tenants_record_is_like_one_that_does_not_exist() {
         .json();
     let binding = bindings["items"][0]["id"].as_str().unwrap().to_owned();
 
-    let ids = [
-        ("{instanceId}", instance.as_str()),
-        ("{imageId}", &image),
-        ("{securityGroupId}", &group),
-        ("{sshCertificateAuthorityId}", &authority),
-        ("{roleBindingId}", &binding),
-        ("{networkId}", &of_ada.network),
-        ("{organizationId}", &of_ada.organization),
-        ("{projectId}", &of_ada.project),
+    // For each id of the examples the one of Ada's record, and one of nothing that has as many characters.
+    let places = [
+        ("instanceId", instance.as_str()),
+        ("imageId", &image),
+        ("securityGroupId", &group),
+        ("sshCertificateAuthorityId", &authority),
+        ("roleBindingId", &binding),
+        ("networkId", &of_ada.network),
+        ("organizationId", &of_ada.organization),
+        ("projectId", &of_ada.project),
     ];
-    let bodies = |operation: &str| match operation {
-        "updateInstance" => Some(
-            json!({"metadata": {"name": "web-1"}, "spec": {"flavorId": "standard-2", "imageId": "debian-13"}}),
-        ),
-        "snapshotInstance" => Some(json!({"metadata": {"name": "copy-2"}})),
-        "updateSecurityGroup" => Some(json!({"rules": []})),
-        "createProject" => Some(json!({"name": "mine"})),
-        "updateOrganizationQuota" | "updateProjectQuota" => {
-            Some(json!({"limits": [{"kind": "servers", "limit": 1}]}))
-        }
-        _ => None,
-    };
     let mut compared = 0;
-    for (method, address, operation) in operations(&bob) {
-        if !ids.iter().any(|(place, _)| address.contains(place)) {
+    for operation in operations(&bob) {
+        let [found, missing] = [true, false].map(|is_real| {
+            let id = |example: &str| {
+                let place = places.iter().find(|(name, _)| {
+                    operation
+                        .examples
+                        .get(*name)
+                        .is_some_and(|known| known == example)
+                })?;
+                Some(if is_real {
+                    place.1.to_owned()
+                } else {
+                    nobodys(place.1)
+                })
+            };
+            operation.request(&id)
+        });
+        if found == missing {
             continue;
         }
-        let (mut real, mut other) = (address.clone(), address.clone());
-        for (place, id) in ids {
-            real = real.replace(place, id);
-            let nobody = if place == "{imageId}" {
-                "nobodys-image"
-            } else {
-                OTHER
-            };
-            other = other.replace(place, nobody);
-        }
-        let (real, other) = (
-            real.replace("{regionId}", "north"),
-            other.replace("{regionId}", "north"),
-        );
-        let body = bodies(&operation);
-        let found = bob.send(&method, &real, &[], body.as_ref());
-        let missing = bob.send(&method, &other, &[], body.as_ref());
+        let send = |(target, body): &(String, Option<Value>)| {
+            bob.send(&operation.method, target, &[], body.as_ref())
+        };
+        let (real, none) = (send(&found), send(&missing));
         let shape = |answer: &Answer| {
             let mut text = answer.text.clone();
-            for (_, id) in ids {
-                text = text.replace(id, "ID");
+            for (_, id) in places {
+                text = text.replace(id, "ID").replace(&nobodys(id), "ID");
             }
-            text = text.replace(OTHER, "ID").replace("nobodys-image", "ID");
             let mut body: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
-            body["traceId"] = Value::Null;
+            // These are new in each response.
+            for field in ["traceId", "watchFrom"] {
+                if body.get(field).is_some() {
+                    body[field] = Value::Null;
+                }
+            }
             let mut headers = answer.headers.clone();
-            headers.retain(|(name, _)| {
-                !["date", "x-trace-id", "content-length"].contains(&name.as_str())
-            });
+            headers.retain(|(name, _)| !["date", "x-trace-id"].contains(&name.as_str()));
             (answer.status, body, headers)
         };
-        assert_eq!(shape(&found), shape(&missing), "{method} {address}");
-        assert!(
-            [403, 404].contains(&found.status),
-            "{method} {address}: {found:?}"
-        );
+        let what = format!("{} {}", operation.method, found.0);
+        assert_eq!(shape(&real), shape(&none), "{what}");
+        match real.status {
+            403 | 404 => {}
+            // A filter that matches nothing.
+            200 => assert_eq!(real.json()["items"], json!([]), "{what}"),
+            _ => panic!("{what}: {real:?}"),
+        }
         compared += 1;
     }
-    assert!(compared > 25, "{compared}");
+    assert!(compared > 40, "{compared}");
 
     // Lists have no row and no count of another tenant.
     let listed = bob.get("/api/v2/instances").expect(200).json();
@@ -198,6 +285,36 @@ fn another_tenants_record_is_like_one_that_does_not_exist() {
 }
 
 #[test]
+fn nothing_is_listed_of_an_organization_that_is_gone() {
+    let running = Running::sample();
+    let client = running.client(&running.token());
+    let created = client.post("/api/v2/organizations", &json!({"name": "gone"}));
+    let id = created.expect(201).json()["id"].clone();
+    let organization = format!("/api/v2/organizations/{}", id.as_str().unwrap());
+    let offers = format!("/api/v1/organizations/{}/regions", id.as_str().unwrap());
+    let lists = [
+        format!("{organization}/projects"),
+        format!("{organization}/quota"),
+        offers.clone(),
+        format!("{offers}/north/flavors"),
+        format!("{offers}/north/images"),
+    ];
+    for list in &lists {
+        client.get(list).expect(200);
+    }
+    client.delete(&organization).expect(204);
+    for list in &lists {
+        client.get(list).expect(404);
+    }
+    let tenant = Tenant::only(&client);
+    let project = format!(
+        "/api/v2/organizations/{}/projects/{OTHER}/quota",
+        tenant.organization
+    );
+    client.get(&project).expect(404);
+}
+
+#[test]
 fn what_is_misspelled_is_refused_with_its_name() {
     let running = Running::sample();
     let client = running.client(&running.token());
@@ -218,18 +335,69 @@ fn what_is_misspelled_is_refused_with_its_name() {
     assert!(detail(client.get("/api/v2/instances/x")).contains("instanceId"));
     assert!(detail(client.get("/api/v2/instances?limit=0")).contains("limit"));
     assert!(detail(client.get("/api/v2/instances?tag=x")).contains("name=value"));
+    // A filter without a value is not a list without the filter.
+    for query in [
+        "networks?projectId=",
+        "networks?regionId",
+        "instances?after=",
+        "auditlog?until=&record=x",
+    ] {
+        assert!(detail(client.get(&format!("/api/v2/{query}"))).contains("has no value"));
+    }
     let plain = client
         .send("PATCH", "/api/v2/instances", &[], None)
         .expect(405);
     assert_eq!(plain.code(), "method_not_allowed");
     assert_eq!(plain.header("allow"), Some("GET,HEAD,POST"));
+    let put = client.send(
+        "PUT",
+        "/api/v2/instances",
+        &[("Idempotency-Key", "k")],
+        None,
+    );
+    assert_eq!(put.expect(405).code(), "method_not_allowed");
     let key = [("Idempotency-Key", "")];
     client
         .send("TRACE", "/api/v2/instances", &key, None)
         .expect(405);
+    // What fits the schema and is not possible is another status.
+    let network = json!({
+        "organizationId": tenant.organization, "projectId": tenant.project, "regionId": "north", "name": "red", "prefix": "127.0.0.0/16",
+    });
+    let group = |rule: Value| json!({"networkId": tenant.network, "name": "g", "rules": [rule]});
+    let mut twice = tenant.instance("web-1");
+    let tag = json!({"name": "a", "value": "b"});
+    twice["metadata"]["tags"] = json!([tag, tag]);
+    for (path, body) in [
+        ("networks", network),
+        (
+            "securitygroups",
+            group(json!({"direction": "ingress", "protocol": "icmp", "port": 1})),
+        ),
+        (
+            "securitygroups",
+            group(json!({"direction": "ingress", "protocol": "tcp", "port": 9, "portMax": 8})),
+        ),
+        (
+            "sshcertificateauthorities",
+            json!({
+                "organizationId": tenant.organization, "projectId": tenant.project, "name": "ca", "publicKey": "ssh-ed25519 x",
+            }),
+        ),
+        (
+            "rolebindings",
+            json!({"actor": "user:ada", "role": "project-user", "scope": {"projectId": tenant.project}}),
+        ),
+        ("instances", twice),
+    ] {
+        let refused = client.post(&format!("/api/v2/{path}"), &body).expect(422);
+        assert_eq!(refused.code(), "unprocessable_content", "{path}");
+    }
     for list in ["organizations", "rolebindings", "auditlog", "networks"] {
         let answer = client.get(&format!("/api/v2/{list}?after=%C2%98%23"));
         assert!([200, 400].contains(&answer.status), "{list}: {answer:?}");
+        let control = client.get(&format!("/api/v2/{list}?after=a%1f"));
+        assert!(detail(control).contains("after: expected the `next`"));
     }
     let text = client
         .send(

@@ -73,6 +73,21 @@ impl<T: DeserializeOwned> FromRequestParts<Service> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &Service) -> Result<Self, Failure> {
         let query = parts.uri.query().unwrap_or_default();
+        // Otherwise a filter without a value would be none, and the list would be of everything.
+        let empty = query
+            .split('&')
+            .find_map(|pair| match pair.split_once('=') {
+                Some((name, "")) => Some(name),
+                Some(_) => None,
+                None => Some(pair).filter(|pair| !pair.is_empty()),
+            });
+        if let Some(name) = empty {
+            let name: String = name.chars().take(80).collect();
+            return Err(Failure::invalid(
+                "query",
+                format!("{name:?} has no value: give it one, or leave it out"),
+            ));
+        }
         let parsed = serde_html_form::from_str(query);
         parsed
             .map(Self)

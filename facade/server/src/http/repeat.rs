@@ -1,8 +1,10 @@
 //! Carries out a request with an idempotency key once, and repeats its response.
 
+use std::{collections::BTreeSet, sync::OnceLock};
+
 use axum::{
     body::Body,
-    extract::{Request, State},
+    extract::{MatchedPath, Request, State},
     http::{HeaderName, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
@@ -10,8 +12,10 @@ use axum::{
 
 use super::{caller::Caller, extract};
 use crate::{
+    document,
     failure::Failure,
     idempotency::{self, Claim, Stored},
+    router,
     service::Service,
 };
 
@@ -33,14 +37,25 @@ pub(crate) async fn once(
     }
 }
 
+/// Whether the address of a request has its method.
+fn is_declared(request: &Request) -> bool {
+    static DECLARED: OnceLock<BTreeSet<(String, String)>> = OnceLock::new();
+    let declared = DECLARED.get_or_init(|| document::methods(&router::document()));
+    let address = request.extensions().get::<MatchedPath>();
+    address.is_some_and(|address| {
+        let wanted = (address.as_str().to_owned(), request.method().to_string());
+        declared.contains(&wanted)
+    })
+}
+
 async fn run(
     service: &Service,
     caller: &Caller,
     request: Request,
     next: Next,
 ) -> Result<Response, Failure> {
-    let declared = [Method::POST, Method::PUT, Method::DELETE, Method::GET];
-    if !declared.contains(request.method()) {
+    // What the address does not have is refused as such, whatever the headers say.
+    if !is_declared(&request) {
         return Ok(next.run(request).await);
     }
     let Some(key) = idempotency::key_of(request.headers())? else {

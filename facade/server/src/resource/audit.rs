@@ -6,7 +6,10 @@ use fleetwright_api as api;
 use fleetwright_identity::{AuditError, AuditQuery, Resource};
 use fleetwright_store::StoreError;
 use serde::Deserialize;
-use utoipa::IntoParams;
+use utoipa::{
+    IntoParams,
+    openapi::{ObjectBuilder, Type},
+};
 
 use super::{Answer, page};
 use crate::{
@@ -25,12 +28,16 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub(crate) struct AuditParameters {
     /// The organization. Default: the whole platform.
+    #[param(format = "uuid")]
     organization_id: Option<String>,
     /// The project, with its organization.
+    #[param(format = "uuid")]
     project_id: Option<String>,
     /// Only what this actor did: `user:` and a name.
+    #[param(pattern = r"^(?:user|service):[^\u0000-\u001f\u007f-\u009f]{1,256}$")]
     actor: Option<String>,
     /// Only what was done to records of this resource: `instances` and others.
+    #[param(schema_with = resources)]
     resource: Option<String>,
     /// Only what was done to this record.
     record: Option<String>,
@@ -42,7 +49,20 @@ pub(crate) struct AuditParameters {
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
     /// The `next` of the last page.
+    #[param(
+        min_length = 1,
+        max_length = 512,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]+$"
+    )]
     after: Option<String>,
+}
+
+/// The names of the resources.
+fn resources() -> ObjectBuilder {
+    let names = Resource::ALL.map(Resource::as_str);
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(names))
 }
 
 /// Lists entries of the audit log, oldest first.

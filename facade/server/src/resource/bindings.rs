@@ -26,13 +26,20 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub(crate) struct BindingParameters {
     /// The organization. Default: the whole platform.
+    #[param(format = "uuid")]
     organization_id: Option<String>,
     /// The project, with its organization.
+    #[param(format = "uuid")]
     project_id: Option<String>,
     /// The size of the page.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
     /// The `next` of the last page.
+    #[param(
+        min_length = 1,
+        max_length = 512,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]+$"
+    )]
     after: Option<String>,
 }
 

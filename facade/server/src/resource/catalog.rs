@@ -6,7 +6,7 @@ use fleetwright_compute::facade::FacadeRegion;
 use fleetwright_identity::{OrganizationId, Principal, Resource, Scope, Verb};
 use fleetwright_region::ids::RegionId;
 
-use super::Answer;
+use super::{Answer, check_organization};
 use crate::{
     failure::Failure,
     http::{
@@ -26,7 +26,9 @@ pub(crate) async fn regions(
     path: Path,
     Query(NoParameters {}): Query<NoParameters>,
 ) -> Answer {
-    authorize(&caller, path.parse("organizationId")?, Resource::Regions)?;
+    let organization = path.parse("organizationId")?;
+    authorize(&caller, organization, Resource::Regions)?;
+    check_organization(&service, &caller, organization).await?;
     let items = service
         .facade
         .regions
@@ -38,14 +40,16 @@ pub(crate) async fn regions(
 
 /// Lists the flavors of a region.
 #[utoipa::path(get, path = "/api/v1/organizations/{organizationId}/regions/{regionId}/flavors", tag = "catalog", operation_id = "listFlavors",
-    params(("organizationId" = String, Path, format = "uuid"), ("regionId" = String, Path)), responses((status = 200, body = api::FlavorList)))]
+    params(("organizationId" = String, Path, format = "uuid"), ("regionId" = String, Path, max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")), responses((status = 200, body = api::FlavorList)))]
 pub(crate) async fn flavors(
     State(service): State<Service>,
     Caller(caller): Caller,
     path: Path,
     Query(NoParameters {}): Query<NoParameters>,
 ) -> Answer {
-    authorize(&caller, path.parse("organizationId")?, Resource::Flavors)?;
+    let organization = path.parse("organizationId")?;
+    authorize(&caller, organization, Resource::Flavors)?;
+    check_organization(&service, &caller, organization).await?;
     region(&service, &path)?;
     let list = service.facade.catalog.read_flavors(&caller).await?;
     let items = list.items.iter().filter(|flavor| !flavor.retired);
@@ -55,7 +59,7 @@ pub(crate) async fn flavors(
 
 /// Lists the images of a region, with the organization's own.
 #[utoipa::path(get, path = "/api/v1/organizations/{organizationId}/regions/{regionId}/images", tag = "catalog", operation_id = "listImages",
-    params(("organizationId" = String, Path, format = "uuid"), ("regionId" = String, Path)), responses((status = 200, body = api::ImageList)))]
+    params(("organizationId" = String, Path, format = "uuid"), ("regionId" = String, Path, max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")), responses((status = 200, body = api::ImageList)))]
 pub(crate) async fn images(
     State(service): State<Service>,
     Caller(caller): Caller,
@@ -64,6 +68,7 @@ pub(crate) async fn images(
 ) -> Answer {
     let organization = path.parse("organizationId")?;
     authorize(&caller, organization, Resource::Images)?;
+    check_organization(&service, &caller, organization).await?;
     region(&service, &path)?;
     let list = service.facade.catalog.read_images(&caller).await?;
     let items = list.items.iter().filter(|image| {

@@ -20,7 +20,7 @@ use crate::{
 
 /// Reads an image.
 #[utoipa::path(get, path = "/api/v2/images/{imageId}", tag = "catalog", operation_id = "readImage",
-    params(("imageId" = String, Path)), responses((status = 200, body = api::Image)))]
+    params(("imageId" = String, Path, max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")), responses((status = 200, body = api::Image)))]
 pub(crate) async fn read(
     State(service): State<Service>,
     Caller(caller): Caller,
@@ -41,7 +41,7 @@ pub(crate) async fn read(
 
 /// Shares an image of a project with its organization.
 #[utoipa::path(post, path = "/api/v2/images/{imageId}/share", tag = "catalog", operation_id = "shareImage",
-    params(("imageId" = String, Path)), responses((status = 200, body = api::Image)))]
+    params(("imageId" = String, Path, max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")), responses((status = 200, body = api::Image)))]
 pub(crate) async fn share(
     State(service): State<Service>,
     Caller(caller): Caller,
@@ -57,7 +57,7 @@ pub(crate) async fn share(
 
 /// Deletes an image that was created as a snapshot. Instances that were booted from it are not affected.
 #[utoipa::path(delete, path = "/api/v2/images/{imageId}", tag = "catalog", operation_id = "deleteImage",
-    params(("imageId" = String, Path)), responses((status = 202, body = api::Image)))]
+    params(("imageId" = String, Path, max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")), responses((status = 202, body = api::Image)))]
 pub(crate) async fn delete(
     State(service): State<Service>,
     Caller(caller): Caller,

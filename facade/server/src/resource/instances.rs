@@ -41,19 +41,23 @@ const READ_EVERY: Duration = Duration::from_millis(250);
 pub(crate) struct ListParameters {
     /// Instances with this tag, as `name=value`. Repeated: with all of them.
     #[serde(default)]
-    #[param(style = Form, explode)]
+    #[param(style = Form, explode, pattern = r"^[^=\u0000-\u001f\u007f-\u009f]+=[^\u0000-\u001f\u007f-\u009f]*$")]
     tag: Vec<String>,
     /// Instances of these organizations.
     #[serde(default)]
+    #[param(format = "uuid")]
     organization_id: Vec<String>,
     /// Instances of these projects.
     #[serde(default)]
+    #[param(format = "uuid")]
     project_id: Vec<String>,
     /// Instances in these regions.
     #[serde(default)]
+    #[param(max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")]
     region_id: Vec<String>,
     /// Instances in these networks.
     #[serde(default)]
+    #[param(format = "uuid")]
     network_id: Vec<String>,
     /// Instances in these power states.
     #[serde(default)]
@@ -65,6 +69,7 @@ pub(crate) struct ListParameters {
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
     /// The `next` of the last page.
+    #[param(format = "uuid")]
     after: Option<String>,
 }
 
@@ -80,7 +85,7 @@ impl ListParameters {
                 .insert(name, value)
                 .map_err(|error| Failure::invalid("tag", error))?;
             if before.is_some_and(|before| before != value) {
-                return Err(Failure::invalid(
+                return Err(Failure::impossible(
                     "tag",
                     format!("{name} has two values: an instance has one"),
                 ));

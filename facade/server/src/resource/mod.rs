@@ -20,7 +20,23 @@ pub(crate) mod watch;
 
 use axum::response::Response;
 
-use crate::failure::Failure;
+use fleetwright_identity::{OrganizationId, Principal, Resource, Scope, Verb};
+
+use crate::{failure::Failure, service::Service};
+
+/// Fails if an organization does not exist. Only a caller who may read every organization can name one that does not: the others are refused before.
+pub(crate) async fn check_organization(
+    service: &Service,
+    caller: &Principal,
+    organization: OrganizationId,
+) -> Result<(), Failure> {
+    let reads_all = caller.authorize(Verb::Read, Resource::Organizations, &Scope::Global);
+    if reads_all.is_ok() {
+        let tenancy = &service.facade.tenancy;
+        tenancy.show_organization(caller, organization).await?;
+    }
+    Ok(())
+}
 
 /// What a handler returns.
 pub(crate) type Answer = Result<Response, Failure>;

@@ -64,7 +64,7 @@ pub(crate) async fn regions(
 
 /// Accepts another account for a region. The machines of the recorded account are left as they are.
 #[utoipa::path(post, path = "/api/v2/operator/regions/{regionId}/account", tag = "operator", operation_id = "acceptRegionAccount",
-    params(("regionId" = String, Path)), request_body = api::AccountAccept, responses((status = 200, body = api::RegionReport)))]
+    params(("regionId" = String, Path, max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")), request_body = api::AccountAccept, responses((status = 200, body = api::RegionReport)))]
 pub(crate) async fn accept_account(
     State(service): State<Service>,
     Caller(caller): Caller,
@@ -88,7 +88,7 @@ pub(crate) async fn accept_account(
 
 /// Removes a leaked launch from the list, after its machine was terminated at the cloud.
 #[utoipa::path(post, path = "/api/v2/operator/regions/{regionId}/leaks", tag = "operator", operation_id = "resolveLeakedLaunch",
-    params(("regionId" = String, Path)), request_body = api::LeakResolve, responses((status = 204)))]
+    params(("regionId" = String, Path, max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")), request_body = api::LeakResolve, responses((status = 204)))]
 pub(crate) async fn resolve_leak(
     State(service): State<Service>,
     Caller(caller): Caller,

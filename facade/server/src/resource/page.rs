@@ -17,6 +17,11 @@ pub(crate) struct PageParameters {
     #[param(minimum = 1, maximum = 500)]
     pub(crate) limit: Option<u32>,
     /// The `next` of the last page.
+    #[param(
+        min_length = 1,
+        max_length = 512,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]+$"
+    )]
     pub(crate) after: Option<String>,
 }
 
@@ -30,13 +35,16 @@ pub(crate) fn request(limit: Option<u32>, after: Option<String>) -> Result<PageR
     let request = PageRequest::default().limit(extract::limit(limit)?);
     Ok(match after {
         Some(after) => {
-            // A position is a key of the store.
-            let checked = Key::new(&after).map_err(|_| not_a_position());
-            checked?;
+            position(&after)?;
             request.after(after)
         }
         None => request,
     })
+}
+
+/// A position, which is a key of the store.
+fn position(after: &str) -> Result<&str, Failure> {
+    Key::new(after).map(|_| after).map_err(|_| not_a_position())
 }
 
 /// For a position that no page has returned.
@@ -50,17 +58,26 @@ pub(crate) fn not_a_position() -> Failure {
 #[into_params(parameter_in = Query)]
 pub(crate) struct RecordParameters {
     /// Only those of this organization.
+    #[param(format = "uuid")]
     organization_id: Option<String>,
     /// Only those of this project, with its organization.
+    #[param(format = "uuid")]
     project_id: Option<String>,
     /// Only those in this region.
+    #[param(max_length = 63, pattern = r"^[0-9a-z](?:[0-9a-z._-]{0,61}[0-9a-z])?$")]
     region_id: Option<String>,
     /// Only those of this network.
+    #[param(format = "uuid")]
     network_id: Option<String>,
     /// The size of the page.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
     /// The `next` of the last page.
+    #[param(
+        min_length = 1,
+        max_length = 512,
+        pattern = r"^[^\u0000-\u001f\u007f-\u009f]+$"
+    )]
     after: Option<String>,
 }
 
@@ -84,7 +101,8 @@ impl RecordParameters {
         convert: impl Fn(&T) -> W,
     ) -> Result<(Vec<W>, Option<String>), Failure> {
         let limit = extract::limit(self.limit)? as usize;
-        let after = self.after.as_deref().unwrap_or_default();
+        let after = self.after.as_deref().map(position).transpose()?;
+        let after = after.unwrap_or_default();
         // What a newer version of this program wrote is shown as far as it is understood.
         let newer = list
             .newer

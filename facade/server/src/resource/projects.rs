@@ -8,7 +8,7 @@ use axum::{
 use fleetwright_api as api;
 use fleetwright_identity::{NewProject, OrganizationId, ProjectId, TenantName};
 
-use super::{Answer, page::PageParameters};
+use super::{Answer, check_organization, page::PageParameters};
 use crate::{
     failure::Failure,
     http::{
@@ -30,6 +30,7 @@ pub(crate) async fn list(
 ) -> Answer {
     let organization: OrganizationId = path.parse("organizationId")?;
     let request = parameters.request()?;
+    check_organization(&service, &caller, organization).await?;
     let page = service
         .facade
         .tenancy

@@ -5,10 +5,10 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use fleetwright_api as api;
-use fleetwright_identity::{Account, LedgerError, Principal};
+use fleetwright_identity::{Account, LedgerError, Principal, Resource, Scope, Verb};
 use fleetwright_store::Transaction;
 
-use super::Answer;
+use super::{Answer, check_organization};
 use crate::{
     failure::Failure,
     http::{
@@ -76,6 +76,16 @@ pub(crate) async fn update_project(
 }
 
 async fn show(service: &Service, caller: &Principal, account: &Account) -> Answer {
+    check_organization(service, caller, account.organization()).await?;
+    if let Account::Project(organization, project) = account {
+        let tenancy = &service.facade.tenancy;
+        let reads_all = caller.authorize(Verb::Read, Resource::Projects, &Scope::Global);
+        if reads_all.is_ok() {
+            tenancy
+                .show_project(caller, *organization, *project)
+                .await?;
+        }
+    }
     let quota = service.facade.ledger.quota(caller, account).await?;
     Ok(extract::json(StatusCode::OK, &wire::tenancy::quota(&quota)))
 }

@@ -20,20 +20,27 @@ use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
-    time::{MissedTickBehavior, interval},
+    time::{Instant, MissedTickBehavior, interval, sleep_until},
 };
 use utoipa::IntoParams;
 
 use super::Answer;
 use crate::{
     failure::Failure,
-    http::{caller, caller::Caller, extract::Query},
+    http::{
+        caller,
+        caller::Caller,
+        extract::{self, Query},
+    },
+    keys,
     service::Service,
     wire,
 };
 
 /// How often the caller's token and roles are read again, and its position is sent.
 const REFRESH_EVERY: Duration = Duration::from_secs(15);
+/// The longest time until a watch ends by itself, in seconds, if it has one.
+const MAX_TIMEOUT: u64 = 3600;
 /// How many events wait for a slow reader, before the watch waits too.
 const BUFFER: usize = 64;
 
@@ -43,7 +50,11 @@ const BUFFER: usize = 64;
 #[into_params(parameter_in = Query)]
 pub(crate) struct WatchParameters {
     /// The `watchFrom` of a list. Without it, and without `Last-Event-ID`, the watch begins with every instance as it is now.
+    #[param(pattern = r"^[0-9A-Za-z_-]{48}$")]
     from: Option<String>,
+    /// After how many seconds the watch ends, to be resumed. With 0 it ends as soon as the present instances were sent. Default: never.
+    #[param(minimum = 0, maximum = 3600)]
+    timeout: Option<u64>,
 }
 
 /// Watches the instances that the caller may read.
@@ -52,8 +63,8 @@ pub(crate) struct WatchParameters {
 /// now and then. Each has an id; send the last one as `Last-Event-ID` to resume. A change can be sent twice, and is never left out. If the
 /// changes since then are no longer kept, the response is 410: start again without a position.
 #[utoipa::path(get, path = "/api/v2/watch/instances", tag = "instances", operation_id = "watchInstances",
-    params(WatchParameters, ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was received")),
-    responses((status = 200, body = api::InstanceChange, content_type = "text/event-stream")))]
+    params(WatchParameters, ("Last-Event-ID" = Option<String>, Header, pattern = r"^[0-9A-Za-z_-]{48}$", description = "The id of the last event that was received")),
+    responses((status = 200, body = api::WatchEvent, content_type = "text/event-stream")))]
 pub(crate) async fn watch(
     State(service): State<Service>,
     Caller(principal): Caller,
@@ -61,6 +72,14 @@ pub(crate) async fn watch(
     headers: HeaderMap,
 ) -> Answer {
     principal.scopes_for(Verb::Read, Resource::Instances)?;
+    let ends = match parameters.timeout {
+        Some(_) => Some(extract::seconds(
+            "timeout",
+            parameters.timeout,
+            MAX_TIMEOUT,
+        )?),
+        None => None,
+    };
     let permit = service.callers.watch(principal.actor())?;
     let last = headers
         .get("last-event-id")
@@ -69,12 +88,7 @@ pub(crate) async fn watch(
     let after = match &position {
         Some(position) => {
             let opened = service.keys.open_position(position);
-            opened.ok_or_else(|| {
-                Failure::invalid(
-                    "Last-Event-ID",
-                    "it is no position of this service: start again without one",
-                )
-            })?
+            opened.ok_or_else(|| unknown_position(position))?
         }
         None => service.facade.store.head().await?,
     };
@@ -96,12 +110,26 @@ pub(crate) async fn watch(
         _permit: permit,
     };
     let from_start = position.is_none().then_some(after);
-    tokio::spawn(feed.run(changes, from_start));
+    tokio::spawn(feed.run(changes, from_start, ends));
     let events = stream::unfold(receiver, |mut receiver| async {
         let event: Event = receiver.recv().await?;
         Some((Ok::<_, Infallible>(event), receiver))
     });
     Ok(Sse::new(events).into_response())
+}
+
+/// A position that this service has not sealed.
+fn unknown_position(position: &str) -> Failure {
+    let is_form = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if position.len() == keys::POSITION && position.bytes().all(is_form) {
+        let detail = "Last-Event-ID: it is no position of this service: start again without one";
+        return Failure::new(StatusCode::GONE, "gone", detail);
+    }
+    let problem = format!(
+        "expected the id of an event, of {} characters",
+        keys::POSITION
+    );
+    Failure::invalid("Last-Event-ID", problem)
 }
 
 /// One open watch.
@@ -117,7 +145,13 @@ struct Feed {
 struct Ended;
 
 impl Feed {
-    async fn run(mut self, mut changes: fleetwright_store::Watch, from_start: Option<Revision>) {
+    async fn run(
+        mut self,
+        mut changes: fleetwright_store::Watch,
+        from_start: Option<Revision>,
+        ends: Option<Duration>,
+    ) {
+        let deadline = ends.map(|ends| Instant::now() + ends);
         if let Some(head) = from_start
             && self.send_all(head).await.is_err()
         {
@@ -128,6 +162,7 @@ impl Feed {
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let sent = tokio::select! {
+                biased;
                 () = stopped(&mut stopping) => return,
                 () = self.sender.closed() => return,
                 _ = refresh.tick() => self.refresh(changes.position()).await,
@@ -139,6 +174,7 @@ impl Feed {
                         return;
                     }
                 },
+                () = reached(deadline) => return,
             };
             if sent.is_err() {
                 return;
@@ -260,6 +296,14 @@ impl Feed {
 
     fn instances(&self) -> &Instances {
         &self.service.facade.instances
+    }
+}
+
+/// Returns at a time, or never.
+async fn reached(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }
 

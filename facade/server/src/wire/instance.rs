@@ -90,7 +90,10 @@ fn parse_networking(networking: &api::Networking) -> Result<Networking, Failure>
             .insert(parse("spec.networking.securityGroups", id)?)
         {
             let problem = format!("{id} occurs twice: use each once");
-            return Err(Failure::invalid("spec.networking.securityGroups", problem));
+            return Err(Failure::impossible(
+                "spec.networking.securityGroups",
+                problem,
+            ));
         }
     }
     for prefix in &networking.allowed_source_addresses {

@@ -65,7 +65,7 @@ pub(crate) fn parse_tags(field: &str, list: &[fleetwright_api::Tag]) -> Result<T
             .map_err(|error| Failure::invalid(field, error))?
             .is_some()
         {
-            return Err(Failure::invalid(
+            return Err(Failure::impossible(
                 field,
                 format!("the name {name:?} occurs twice: use each once"),
             ));

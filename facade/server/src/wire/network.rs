@@ -50,7 +50,7 @@ pub(crate) fn parse_group(new: &api::SecurityGroupCreate) -> Result<NewSecurityG
 
 pub(crate) fn parse_rules(rules: &[api::Rule]) -> Result<Rules, Failure> {
     let parsed: Result<Vec<_>, _> = rules.iter().map(parse_rule).collect();
-    Rules::new(parsed?).map_err(|error| Failure::invalid("rules", error))
+    Rules::new(parsed?).map_err(|error| Failure::impossible("rules", error))
 }
 
 fn parse_rule(rule: &api::Rule) -> Result<Rule, Failure> {
@@ -70,7 +70,7 @@ fn parse_rule(rule: &api::Rule) -> Result<Rule, Failure> {
         .map(|prefix| parse("rules.prefix", prefix));
     let ports = (rule.port, rule.port_max);
     Rule::new(direction, protocol, ports, prefix.transpose()?)
-        .map_err(|error| Failure::invalid("rules", error))
+        .map_err(|error| Failure::impossible("rules", error))
 }
 
 pub(crate) fn group(group: &SecurityGroup) -> api::SecurityGroup {
@@ -109,7 +109,7 @@ pub(crate) fn parse_authority(new: &api::SshAuthorityCreate) -> Result<NewSshAut
         organization: parse("organizationId", &new.organization_id)?,
         project: parse("projectId", &new.project_id)?,
         name: parse("name", &new.name)?,
-        public_key: key.map_err(|error| Failure::invalid("publicKey", error))?,
+        public_key: key.map_err(|error| Failure::impossible("publicKey", error))?,
     })
 }
 

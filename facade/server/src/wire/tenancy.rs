@@ -50,7 +50,7 @@ pub(crate) fn parse_scope(
         (Some(organization), Some(project)) => Ok(Scope::Project(organization, project)),
         (None, Some(_)) => {
             let field = format!("{place}organizationId");
-            Err(Failure::invalid(
+            Err(Failure::impossible(
                 &field,
                 "it is missing: give the organization of the project",
             ))
@@ -132,7 +132,7 @@ pub(crate) fn parse_limits(update: &api::QuotaUpdate) -> Result<Limits, Failure>
         let kind = QuotaKind::new(kind).map_err(|error| Failure::invalid("limits.kind", error))?;
         if limits.of(&kind).is_some() {
             let problem = format!("{kind} occurs twice: give one limit");
-            return Err(Failure::invalid("limits.kind", problem));
+            return Err(Failure::impossible("limits.kind", problem));
         }
         limits = limits.with(kind, *limit);
     }
