@@ -18,6 +18,7 @@ stage_tools() {
     done
     python3 -c 'import tomllib' || fail "python3 of at least 3.11 is needed by check-house and check-msrv"
     install_tool cargo-deny
+    command -v curl || install_package curl
 }
 
 # A full disk would fail every later stage in a different way.
@@ -27,6 +28,12 @@ check_room() {
     room=$((($(df -Pk target | awk 'NR == 2 { print $4 }') + $(du -sk target | cut -f 1)) / 1024 / 1024))
     [ "$room" -ge "$needed" ] ||
         fail "a full run needs ${needed} GiB for target, and ${room} are free; free some space, or set CARGO_TARGET_DIR"
+}
+
+# A test pastes the requests that the sample of the service prints into a shell.
+install_package() {
+    command -v apt-get || fail "$1 is missing and there is no apt-get to add it; install $1"
+    apt-get install -y "$1" || { apt-get update && apt-get install -y "$1"; }
 }
 
 install_component() {
@@ -97,6 +104,16 @@ stage_console() {
     local output
     output=$(mktemp)
     python3 scripts/check-console | tee "$output" || { rm -f "$output"; return 1; }
+    note "$(tail -n 1 "$output")"
+    rm -f "$output"
+}
+
+# It uses the program that the tests have built: the same packages and features.
+stage_schemathesis() {
+    local output
+    output=$(mktemp)
+    cargo test --locked --workspace --all-features --lib --bins --tests --examples --no-run
+    python3 facade/server/schemathesis/run --program "${CARGO_TARGET_DIR:-target}/debug/fleetwright-server" | tee "$output" || { rm -f "$output"; return 1; }
     note "$(tail -n 1 "$output")"
     rm -f "$output"
 }
