@@ -37,6 +37,28 @@ MODELS = {
     "NetworkSecurityGroups_Get": network.NetworkSecurityGroup,
     "NetworkSecurityGroups_List": [network.NetworkSecurityGroup],
 }
+MODELS |= {
+    "Disks_Update": compute.Disk, "Images_Update": compute.Image,
+    **{f"Snapshots_{it}": compute.Snapshot for it in ("CreateOrUpdate", "Get", "Update")},
+    "Snapshots_List": [compute.Snapshot], "Snapshots_ListByResourceGroup": [compute.Snapshot],
+    **{f"SshPublicKeys_{it}": compute.SshPublicKeyResource for it in ("Create", "Get", "Update")},
+    "SshPublicKeys_ListByResourceGroup": [compute.SshPublicKeyResource],
+    "SshPublicKeys_ListBySubscription": [compute.SshPublicKeyResource],
+    "VirtualMachines_ListAvailableSizes": [compute.VirtualMachineSize],
+    "VirtualMachineExtensions_List": [compute.VirtualMachineExtension],
+    "VirtualMachineImages_Get": compute.VirtualMachineImage,
+    "NetworkInterfaces_UpdateTags": network.NetworkInterface, "PublicIPAddresses_UpdateTags": network.PublicIPAddress,
+    "VirtualNetworks_CreateOrUpdate": network.VirtualNetwork, "VirtualNetworks_UpdateTags": network.VirtualNetwork,
+    "Subnets_CreateOrUpdate": network.Subnet, "NetworkSecurityGroups_CreateOrUpdate": network.NetworkSecurityGroup,
+    "NetworkSecurityGroups_UpdateTags": network.NetworkSecurityGroup,
+    "NetworkSecurityGroups_ListAll": [network.NetworkSecurityGroup],
+    "SecurityRules_CreateOrUpdate": network.SecurityRule, "SecurityRules_Get": network.SecurityRule,
+    "SecurityRules_List": [network.SecurityRule], "DefaultSecurityRules_List": [network.SecurityRule],
+}
+# These lists are arrays, without pages.
+ARRAYS = {f"VirtualMachineImages_{it}" for it in ("ListPublishers", "ListOffers", "ListSkus", "List")}
+# The list of a subscription, where the list of a group is called ListByResourceGroup.
+BY_GROUP = {"Disks": "List", "Images": "List", "Snapshots": "List", "SshPublicKeys": "ListBySubscription"}
 # The members of documents that no model of these packages describes.
 MEMBERS = {
     "Operations_Get": {"startTime", "endTime", "status", "name", "error"},
@@ -64,23 +86,28 @@ class Router:
             "PublicIPAddresses": "microsoft.network/publicipaddresses",
             "VirtualMachines": "microsoft.compute/virtualmachines",
             "VirtualNetworks": "microsoft.network/virtualnetworks",
-            "NetworkSecurityGroups": "microsoft.network/networksecuritygroups",
+            "NetworkSecurityGroups": "microsoft.network/networksecuritygroups", "Snapshots": "microsoft.compute/snapshots",
+            "SshPublicKeys": "microsoft.compute/sshpublickeys",
         }
         rows = []
         for name, kind in kinds.items():
             one = f"{group}/{kind}/[^/]+"
-            grouped = "ListByResourceGroup" if name in ("Disks", "Images") else "List"
-            everywhere = "List" if name in ("Disks", "Images") else "ListAll"
-            rows += [("PUT", one, f"{name}_CreateOrUpdate"), ("GET", one, f"{name}_Get"),
-                     ("DELETE", one, f"{name}_Delete"), ("PATCH", one, f"{name}_Update"),
+            grouped = "ListByResourceGroup" if name in BY_GROUP else "List"
+            everywhere = BY_GROUP.get(name, "ListAll")
+            create = "Create" if name == "SshPublicKeys" else "CreateOrUpdate"
+            update = "UpdateTags" if "microsoft.network" in kind else "Update"
+            rows += [("PUT", one, f"{name}_{create}"), ("GET", one, f"{name}_Get"),
+                     ("DELETE", one, f"{name}_Delete"), ("PATCH", one, f"{name}_{update}"),
                      ("GET", f"{group}/{kind}", f"{name}_{grouped}"),
                      ("GET", f"{scope}/providers/{kind}", f"{name}_{everywhere}")]
         vm = f"{group}/microsoft.compute/virtualmachines/[^/]+"
         for verb in ("Start", "PowerOff", "Restart", "Deallocate", "Generalize", "SimulateEviction",
-                     "RetrieveBootDiagnosticsData"):
+                     "RetrieveBootDiagnosticsData", "Reapply", "Redeploy"):
             rows.append(("POST", f"{vm}/{verb.lower()}", f"VirtualMachines_{verb}"))
         place = f"{scope}/providers/microsoft.compute/locations/[^/]+"
         network_path = f"{group}/microsoft.network/virtualnetworks/[^/]+"
+        rules = f"{group}/microsoft.network/networksecuritygroups/[^/]+"
+        offers = f"{place}/publishers/[^/]+/artifacttypes/vmimage/offers"
         rows += [
             ("GET", f"{vm}/instanceview", "VirtualMachines_InstanceView"),
             ("GET", f"{place}/virtualmachines", "VirtualMachines_ListByLocation"),
@@ -94,6 +121,21 @@ class Router:
             ("HEAD", f"{scope}/resourcegroups/[^/]+", "ResourceGroups_CheckExistence"),
             ("GET", f"{network_path}/subnets", "Subnets_List"),
             ("GET", f"{network_path}/subnets/[^/]+", "Subnets_Get"),
+            ("PUT", f"{network_path}/subnets/[^/]+", "Subnets_CreateOrUpdate"),
+            ("DELETE", f"{network_path}/subnets/[^/]+", "Subnets_Delete"),
+            ("GET", f"{rules}/securityrules", "SecurityRules_List"),
+            ("GET", f"{rules}/defaultsecurityrules", "DefaultSecurityRules_List"),
+            ("GET", f"{rules}/securityrules/[^/]+", "SecurityRules_Get"),
+            ("PUT", f"{rules}/securityrules/[^/]+", "SecurityRules_CreateOrUpdate"),
+            ("DELETE", f"{rules}/securityrules/[^/]+", "SecurityRules_Delete"),
+            ("GET", f"{vm}/vmsizes", "VirtualMachines_ListAvailableSizes"),
+            ("GET", f"{vm}/extensions", "VirtualMachineExtensions_List"),
+            ("DELETE", f"{vm}/extensions/[^/]+", "VirtualMachineExtensions_Delete"),
+            ("GET", f"{place}/publishers", "VirtualMachineImages_ListPublishers"),
+            ("GET", f"{offers}", "VirtualMachineImages_ListOffers"),
+            ("GET", f"{offers}/[^/]+/skus", "VirtualMachineImages_ListSkus"),
+            ("GET", f"{offers}/[^/]+/skus/[^/]+/versions", "VirtualMachineImages_List"),
+            ("GET", f"{offers}/[^/]+/skus/[^/]+/versions/[^/]+", "VirtualMachineImages_Get"),
             ("GET", "/bootdiagnostics/[^/]+/[^/]+", "Blob_Get"),
         ]
         self.rows = [(method, re.compile(path), name) for method, path, name in rows]
@@ -131,8 +173,10 @@ def error_problems(operation, document):
 
 
 def response_problems(operation, status, document):
+    if operation in ARRAYS:
+        return [problem for item in document for problem in type_problems(compute.VirtualMachineImageResource, item, "")]
     if document is None:
-        fine = status in (202, 204) or operation in ("Operations_Get", "VirtualMachines_Generalize")
+        fine = status in (202, 204) or operation in ("Operations_Get", "VirtualMachines_Generalize", "SshPublicKeys_Delete")
         return [] if fine else [f"status {status} and no document"]
     model = MODELS.get(operation)
     if model is None:

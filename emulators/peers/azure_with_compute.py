@@ -199,6 +199,62 @@ def refusals(azure, emulator):
         raise AssertionError("there is a screenshot")
 
 
+def both(emulator, operation, call, *args, **more):
+    """Calls an operation twice: once it is forbidden, then it succeeds. Returns the result, of a list as a list."""
+    emulator.fault(operation, {"kind": "forbidden"})
+    refused("AuthorizationFailed", call, *args, **more)
+    result = call(*args, **more)
+    result = result.result() if hasattr(result, "result") else result
+    return list(result) if hasattr(result, "__next__") or isinstance(result, list) else result
+
+
+def copies_and_keys(azure, emulator):
+    """Snapshots and copies of disks, SSH keys, tags, images of the marketplace, and rarer calls on a machine."""
+    azure.virtual_machines.begin_create_or_update("rg", "web", vm_spec()).result()
+    disk = next(iter(azure.disks.list_by_resource_group("rg")))
+    both(emulator, "Disks_Update", azure.disks.begin_update, "rg", disk.name, {"tags": {"a": "b"}})
+    copy = {"location": "eastus", "properties": {"creationData": {"createOption": "Copy", "sourceResourceId": disk.id}}}
+    snapshots = azure.snapshots
+    both(emulator, "Snapshots_CreateOrUpdate", snapshots.begin_create_or_update, "rg", "snap", copy)
+    shown = both(emulator, "Snapshots_Get", snapshots.get, "rg", "snap")
+    assert shown.properties.disk_size_gb == 30
+    snapshots.begin_create_or_update("rg", "snap", shown).result()
+    for operation, call in [("Snapshots_List", snapshots.list), ("Snapshots_ListByResourceGroup",
+                            lambda: snapshots.list_by_resource_group("rg"))]:
+        assert len(both(emulator, operation, lambda call=call: list(call()))) == 1
+    both(emulator, "Snapshots_Update", snapshots.begin_update, "rg", "snap", {"tags": {"a": "b"}})
+    both(emulator, "Snapshots_Delete", snapshots.begin_delete, "rg", "snap")
+    image = {"location": "eastus", "properties": {"storageProfile": {"osDisk": {
+        "osType": "Linux", "osState": "Specialized", "managedDisk": {"id": disk.id}}}}}
+    azure.virtual_machines.begin_deallocate("rg", "web").result()
+    azure.images.begin_create_or_update("rg", "image", image).result()
+    both(emulator, "Images_Update", azure.images.begin_update, "rg", "image", {"tags": {"a": "b"}})
+    keys = azure.ssh_public_keys
+    both(emulator, "SshPublicKeys_Create", keys.create, "rg", "key",
+         {"location": "eastus", "properties": {"publicKey": "ssh-rsa AAAA"}})
+    assert both(emulator, "SshPublicKeys_Get", keys.get, "rg", "key").properties.public_key == "ssh-rsa AAAA"
+    both(emulator, "SshPublicKeys_Update", keys.update, "rg", "key", {"tags": {"a": "b"}})
+    for operation, call in [("SshPublicKeys_ListBySubscription", keys.list_by_subscription),
+                            ("SshPublicKeys_ListByResourceGroup", lambda: keys.list_by_resource_group("rg"))]:
+        assert len(both(emulator, operation, lambda call=call: list(call()))) == 1
+    both(emulator, "SshPublicKeys_Delete", keys.delete, "rg", "key")
+    images, names = azure.virtual_machine_images, ["Canonical", "0001-com-ubuntu-server-jammy", "22_04-lts-gen2"]
+    assert both(emulator, "VirtualMachineImages_ListPublishers", images.list_publishers, "eastus")
+    assert both(emulator, "VirtualMachineImages_ListOffers", images.list_offers, "eastus", *names[:1])
+    assert both(emulator, "VirtualMachineImages_ListSkus", images.list_skus, "eastus", *names[:2])
+    [version] = both(emulator, "VirtualMachineImages_List", images.list, "eastus", *names)
+    both(emulator, "VirtualMachineImages_Get", images.get, "eastus", *names, version.name)
+    vms, extensions = azure.virtual_machines, azure.virtual_machine_extensions
+    assert both(emulator, "VirtualMachines_ListAvailableSizes", lambda: list(vms.list_available_sizes("rg", "web")))
+    both(emulator, "VirtualMachines_Reapply", vms.begin_reapply, "rg", "web")
+    vms.begin_start("rg", "web").result()
+    both(emulator, "VirtualMachines_Redeploy", vms.begin_redeploy, "rg", "web")
+    both(emulator, "VirtualMachineExtensions_List", extensions.list, "rg", "web")
+    both(emulator, "VirtualMachineExtensions_Delete", extensions.begin_delete, "rg", "web", "none")
+    refused("NotEmulated", extensions.begin_create_or_update, "rg", "web", "none", {"location": "eastus"})
+    refused("NotEmulated", vms.begin_reimage, "rg", "web")
+
+
 def throttled(azure, emulator):
     """The package's retry honours Retry-After, in seconds and as a date."""
     patient = ComputeManagementClient(NoCredential(), SUBSCRIPTION,
@@ -210,4 +266,4 @@ def throttled(azure, emulator):
     emulator.control("PATCH", "knobs", {"retry_after": None})
 
 
-CASES = [lives, images_and_disks, offers, pages, late, refusals, throttled]
+CASES = [lives, images_and_disks, copies_and_keys, offers, pages, late, refusals, throttled]

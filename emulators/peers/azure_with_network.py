@@ -2,7 +2,7 @@
 
 from azure.mgmt.network import NetworkManagementClient
 
-from azure_with_compute import NoCredential, SUBNET, SUBSCRIPTION, options, refused
+from azure_with_compute import NoCredential, SUBNET, SUBSCRIPTION, both, options, refused
 
 
 def client(url):
@@ -43,6 +43,47 @@ def networks(azure, _emulator):
     assert len(list(azure.network_security_groups.list("rg"))) == 1
 
 
+def own_networks(azure, emulator):
+    """A network, a subnet and a security group of one's own, from creation to deletion."""
+    vnets, subnets, groups, rules = (azure.virtual_networks, azure.subnets, azure.network_security_groups,
+                                     azure.security_rules)
+    group = both(emulator, "NetworkSecurityGroups_CreateOrUpdate", groups.begin_create_or_update, "rg", "mine",
+                 {"location": "eastus"})
+    rule = {"properties": {"protocol": "Tcp", "access": "Allow", "direction": "Inbound", "priority": 100,
+                           "sourcePortRange": "*", "destinationPortRange": "22", "sourceAddressPrefix": "*",
+                           "destinationAddressPrefix": "*"}}
+    both(emulator, "SecurityRules_CreateOrUpdate", rules.begin_create_or_update, "rg", "mine", "ssh", rule)
+    assert both(emulator, "SecurityRules_Get", rules.get, "rg", "mine", "ssh").properties.priority == 100
+    assert len(both(emulator, "SecurityRules_List", lambda: list(rules.list("rg", "mine")))) == 1
+    defaults = azure.default_security_rules
+    assert len(both(emulator, "DefaultSecurityRules_List", lambda: list(defaults.list("rg", "mine")))) == 6
+    vnet = both(emulator, "VirtualNetworks_CreateOrUpdate", vnets.begin_create_or_update, "rg", "mine",
+                {"location": "eastus", "properties": {"addressSpace": {"addressPrefixes": ["10.7.0.0/16"]}}})
+    vnets.begin_create_or_update("rg", "mine", vnet).result()
+    subnet = both(emulator, "Subnets_CreateOrUpdate", subnets.begin_create_or_update, "rg", "mine", "one",
+                  {"properties": {"addressPrefix": "10.7.1.0/24", "networkSecurityGroup": {"id": group.id}}})
+    address = {"name": "main", "properties": {"subnet": subnet}}
+    nic = azure.network_interfaces.begin_create_or_update(
+        "rg", "nic", {"location": "eastus", "properties": {"ipConfigurations": [address]}}).result()
+    azure.network_interfaces.begin_create_or_update("rg", "nic", nic).result()
+    ip = azure.public_ip_addresses.begin_create_or_update("rg", "ip", {"location": "eastus"}).result()
+    for operation, call, name in [("NetworkInterfaces_UpdateTags", azure.network_interfaces.update_tags, nic.name),
+                                  ("PublicIPAddresses_UpdateTags", azure.public_ip_addresses.update_tags, ip.name),
+                                  ("VirtualNetworks_UpdateTags", vnets.update_tags, "mine"),
+                                  ("NetworkSecurityGroups_UpdateTags", groups.update_tags, "mine")]:
+        assert both(emulator, operation, call, "rg", name, {"tags": {"a": "b"}}).tags == {"a": "b"}
+    assert len(both(emulator, "NetworkSecurityGroups_ListAll", lambda: list(groups.list_all()))) == 2
+    refused("InUseSubnetCannotBeDeleted", vnets.begin_delete, "rg", "mine")
+    azure.network_interfaces.begin_delete("rg", "nic").result()
+    refused("InUseNetworkSecurityGroupCannotBeDeleted", groups.begin_delete, "rg", "mine")
+    both(emulator, "Subnets_Delete", subnets.begin_delete, "rg", "mine", "one")
+    both(emulator, "VirtualNetworks_Delete", vnets.begin_delete, "rg", "mine")
+    both(emulator, "SecurityRules_Delete", rules.begin_delete, "rg", "mine", "ssh")
+    both(emulator, "NetworkSecurityGroups_Delete", groups.begin_delete, "rg", "mine")
+    azure.public_ip_addresses.begin_delete("rg", "ip").result()
+    refused("NotEmulated", azure.load_balancers.get, "rg", "lb")
+
+
 def refusals(azure, emulator):
     """The package raises what the emulator refuses."""
     missing, no_group = "ResourceNotFound", "ResourceGroupNotFound"
@@ -68,4 +109,4 @@ def refusals(azure, emulator):
     refused("AuthorizationFailed", addresses.begin_create_or_update, "rg", "ip", good)
 
 
-CASES = [lives, networks, refusals]
+CASES = [lives, networks, own_networks, refusals]

@@ -61,14 +61,7 @@ fn invalid_request_gets_azures_error() {
             400,
             "InvalidApiVersionParameter",
         ),
-        (
-            "GET",
-            &nowhere,
-            AUTHORIZATION,
-            b"",
-            404,
-            "InvalidResourceType",
-        ),
+        ("GET", &nowhere, AUTHORIZATION, b"", 501, "NotEmulated"),
         (
             "GET",
             &format!("/?{VERSION}"),
@@ -77,7 +70,7 @@ fn invalid_request_gets_azures_error() {
             404,
             "MissingSubscription",
         ),
-        ("TRACE", &list, AUTHORIZATION, b"", 405, "MethodNotAllowed"),
+        ("TRACE", &list, AUTHORIZATION, b"", 501, "NotEmulated"),
         (
             "PUT",
             &format!("{VMS}/vm?{VERSION}"),

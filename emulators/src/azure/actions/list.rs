@@ -36,11 +36,20 @@ impl Context<'_> {
     /// # Errors
     ///
     /// 400 `InvalidSkipToken` for the token of another list; 400 `InvalidFilterInQueryString` for a
-    /// filter, except on sizes.
+    /// filter, except on sizes, resources, resource groups and versions of images.
     pub(super) fn paging(&self) -> Result<PageRequest, Refusal> {
-        // Only sizes have a filter, which is applied before the list is paginated.
+        // Lists that have a filter apply it before they are paginated.
         let filter = self.request.param("$filter");
-        let filtered = self.request.operation == Some(Operation::ResourceSkusList);
+        let filtered = matches!(
+            self.request.operation,
+            Some(
+                Operation::ResourceSkusList
+                    | Operation::ResourcesList
+                    | Operation::ResourcesListByResourceGroup
+                    | Operation::ResourceGroupsList
+                    | Operation::VirtualMachineImagesList
+            )
+        );
         if let Some(filter) = filter.filter(|_| !filtered) {
             return Err(unknown_filter(filter));
         }
@@ -62,13 +71,22 @@ impl Context<'_> {
     }
 
     /// Returns 404 `ResourceNotFound` if [`Omissions::reads`](crate::azure::Omissions) hides the resource
-    /// from this GET. Disks and images are never hidden.
+    /// from this GET. Only machines, interfaces and addresses are hidden.
     pub(super) fn check_shown(&mut self, id: &Id) -> Result<(), Refusal> {
         match id.kind {
             Kind::VirtualMachine | Kind::Nic | Kind::PublicIp if self.engine.misses_read(id) => {
                 Err(id.not_found())
             }
-            Kind::VirtualMachine | Kind::Nic | Kind::PublicIp | Kind::Disk | Kind::Image => Ok(()),
+            Kind::VirtualMachine
+            | Kind::Nic
+            | Kind::PublicIp
+            | Kind::Disk
+            | Kind::Image
+            | Kind::VirtualNetwork
+            | Kind::SecurityGroup
+            | Kind::Snapshot
+            | Kind::SshKey
+            | Kind::ResourceGroup => Ok(()),
         }
     }
 
@@ -84,7 +102,8 @@ impl Context<'_> {
                 SubscriptionLists::Empty => Ok(Scope::group(subscription, "")),
             },
             ListScope::Group => {
-                self.engine.check_group(self.request.name(1))?;
+                self.engine
+                    .check_group(subscription, self.request.name(1))?;
                 Ok(Scope::group(subscription, self.request.name(1)))
             }
         }

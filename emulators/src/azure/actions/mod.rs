@@ -7,18 +7,29 @@
 //! | --- | --- |
 //! | `vms` | virtual machines, their power and their instance views |
 //! | `resources` | disks, images, interfaces, public addresses |
-//! | `catalog` | the catalog |
+//! | `documents` | resource groups, networks, security groups, snapshots, SSH keys |
+//! | `inventory`, `filter` | all resources and their tags, and the filters of their lists |
+//! | `directory` | subscriptions, tenants, providers, images of the marketplace |
+//! | `catalog` | locations, sizes, quotas |
 //! | `tasks` | long-running operations: how a call starts one, and how a client polls it |
 //! | `diagnostics` | the console of a machine |
 //! | `list` | pages and their links |
 
 mod catalog;
 mod diagnostics;
+mod directory;
+mod documents;
+mod filter;
+mod inventory;
 mod list;
 mod resources;
 mod tasks;
 mod vms;
 
+use self::{
+    documents::Part,
+    list::ListScope::{Group, Subscription},
+};
 use super::{
     engine::Engine,
     error::Refusal,
@@ -99,20 +110,78 @@ pub(crate) fn execute(
             resources::list(context, Kind::PublicIp, list::ListScope::Subscription)
         }
         O::OperationsGet => tasks::get(context),
-        O::ResourceGroupsCheckExistence => catalog::group_exists(context),
-        O::ResourceGroupsGet => catalog::group(context),
-        O::ResourceGroupsList => catalog::groups(context),
+        O::OperationsGetResult => tasks::get_result(context),
+        O::ResourceGroupsCheckExistence => documents::group_exists(context),
+        O::ResourceGroupsCreateOrUpdate => documents::put(context, Kind::ResourceGroup),
+        O::ResourceGroupsUpdate => documents::patch(context, Kind::ResourceGroup),
+        O::ResourceGroupsDelete => documents::delete(context, Kind::ResourceGroup),
+        O::ResourceGroupsGet => documents::get(context, Kind::ResourceGroup),
+        O::ResourceGroupsList => documents::list(context, Kind::ResourceGroup, Subscription),
+        O::ResourcesList => inventory::list(context, Subscription),
+        O::ResourcesListByResourceGroup => inventory::list(context, Group),
+        O::TagsCreateOrUpdateAtScope | O::TagsUpdateAtScope => inventory::set_tags(context),
+        O::TagsDeleteAtScope => inventory::delete_tags(context),
+        O::TagsGetAtScope => inventory::tags(context),
+        O::TagsList => inventory::tag_names(context),
         O::ResourceSkusList => catalog::skus(context),
-        O::NetworkSecurityGroupsGet => catalog::security_group(context),
-        O::NetworkSecurityGroupsList => catalog::security_groups(context),
-        O::ProvidersGet => catalog::provider(context),
-        O::SubnetsGet => catalog::subnet(context),
-        O::SubnetsList => catalog::subnets(context),
+        O::NetworkSecurityGroupsCreateOrUpdate => documents::put(context, Kind::SecurityGroup),
+        O::NetworkSecurityGroupsUpdateTags => documents::patch(context, Kind::SecurityGroup),
+        O::NetworkSecurityGroupsDelete => documents::delete(context, Kind::SecurityGroup),
+        O::NetworkSecurityGroupsGet => documents::get(context, Kind::SecurityGroup),
+        O::NetworkSecurityGroupsList => documents::list(context, Kind::SecurityGroup, Group),
+        O::NetworkSecurityGroupsListAll => {
+            documents::list(context, Kind::SecurityGroup, Subscription)
+        }
+        O::SecurityRulesCreateOrUpdate => documents::put_part(context, Part::Rule),
+        O::SecurityRulesDelete => documents::delete_part(context, Part::Rule),
+        O::SecurityRulesGet => documents::get_part(context, Part::Rule),
+        O::SecurityRulesList => documents::list_parts(context, Part::Rule),
+        O::DefaultSecurityRulesList => documents::list_parts(context, Part::DefaultRule),
+        O::SubnetsCreateOrUpdate => documents::put_part(context, Part::Subnet),
+        O::SubnetsDelete => documents::delete_part(context, Part::Subnet),
+        O::SubnetsGet => documents::get_part(context, Part::Subnet),
+        O::SubnetsList => documents::list_parts(context, Part::Subnet),
+        O::VirtualNetworksCreateOrUpdate => documents::put(context, Kind::VirtualNetwork),
+        O::VirtualNetworksUpdateTags => documents::patch(context, Kind::VirtualNetwork),
+        O::VirtualNetworksDelete => documents::delete(context, Kind::VirtualNetwork),
+        O::VirtualNetworksGet => documents::get(context, Kind::VirtualNetwork),
+        O::VirtualNetworksList => documents::list(context, Kind::VirtualNetwork, Group),
+        O::VirtualNetworksListAll => documents::list(context, Kind::VirtualNetwork, Subscription),
+        O::SnapshotsCreateOrUpdate => documents::put(context, Kind::Snapshot),
+        O::SnapshotsUpdate => documents::patch(context, Kind::Snapshot),
+        O::SnapshotsDelete => documents::delete(context, Kind::Snapshot),
+        O::SnapshotsGet => documents::get(context, Kind::Snapshot),
+        O::SnapshotsList => documents::list(context, Kind::Snapshot, Subscription),
+        O::SnapshotsListByResourceGroup => documents::list(context, Kind::Snapshot, Group),
+        O::SshPublicKeysCreate => documents::put(context, Kind::SshKey),
+        O::SshPublicKeysUpdate => documents::patch(context, Kind::SshKey),
+        O::SshPublicKeysDelete => documents::delete(context, Kind::SshKey),
+        O::SshPublicKeysGet => documents::get(context, Kind::SshKey),
+        O::SshPublicKeysListByResourceGroup => documents::list(context, Kind::SshKey, Group),
+        O::SshPublicKeysListBySubscription => documents::list(context, Kind::SshKey, Subscription),
+        O::DisksUpdate => resources::patch_disk(context),
+        O::ImagesUpdate => resources::patch_tags(context, Kind::Image),
+        O::NetworkInterfacesUpdateTags => resources::patch_tags(context, Kind::Nic),
+        O::PublicIPAddressesUpdateTags => resources::patch_tags(context, Kind::PublicIp),
+        O::ProvidersGet | O::ProvidersRegister => directory::provider(context),
+        O::ProvidersList => directory::providers(context),
+        O::SubscriptionsGet => Ok(directory::subscription(context)),
+        O::SubscriptionsList => directory::subscriptions(context),
         O::SubscriptionsListLocations => catalog::locations(context),
+        O::TenantsList => directory::tenants(context),
+        O::MetadataEndpoints => Ok(directory::endpoints(context)),
         O::UsageList => catalog::usages(context),
         O::VirtualMachineSizesList => catalog::sizes(context),
-        O::VirtualNetworksGet => catalog::network(context),
-        O::VirtualNetworksList => catalog::networks(context, list::ListScope::Group),
-        O::VirtualNetworksListAll => catalog::networks(context, list::ListScope::Subscription),
+        O::VirtualMachinesListAvailableSizes => vms::sizes(context),
+        O::VirtualMachinesRedeploy => vms::power(context, Engine::redeploy_vm),
+        O::VirtualMachinesReapply => vms::power(context, Engine::reapply_vm),
+        O::VirtualMachineExtensionsList => vms::extensions(context),
+        O::VirtualMachineExtensionsGet => vms::extension(context),
+        O::VirtualMachineExtensionsDelete => vms::delete_extension(context),
+        O::VirtualMachineImagesListPublishers
+        | O::VirtualMachineImagesListOffers
+        | O::VirtualMachineImagesListSkus
+        | O::VirtualMachineImagesList => directory::images(context),
+        O::VirtualMachineImagesGet => directory::image(context),
     }
 }

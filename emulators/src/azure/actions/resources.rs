@@ -14,7 +14,7 @@ use crate::{
         error::Refusal,
         shapes::resources,
         wire::{
-            body::{self, DiskBody, ImageBody, IpBody, NicBody},
+            body::{self, DiskBody, ImageBody, IpBody, NicBody, TagsBody},
             id::{Id, Kind},
             response::ApiResponse,
         },
@@ -54,6 +54,47 @@ pub(super) fn put_ip(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> 
     Ok(put_response(context, &id, started))
 }
 
+/// Replaces the tags of an image, interface or public address.
+///
+/// # Errors
+///
+/// 404 for a missing resource, 400 `BadRequest` for any other member than tags.
+pub(super) fn patch_tags(context: &mut Context<'_>, kind: Kind) -> Result<ApiResponse, Refusal> {
+    let id = context.request.id(kind);
+    context.engine.check_group(&id.subscription, &id.group)?;
+    let change: TagsBody = body::read(context.request)?;
+    let now = context.engine.now();
+    render(context.engine, &id, Some(now), Expand::Nothing).ok_or_else(|| id.not_found())?;
+    if let Some(tags) = &change.tags {
+        context.engine.check_tags(Some(tags))?;
+        context.engine.set_tags(&id, tags);
+    }
+    let document = render(context.engine, &id, Some(now), Expand::Nothing).unwrap_or(Value::Null);
+    Ok(ApiResponse::document(&document))
+}
+
+/// Changes tags, size or SKU of a disk, and begins an operation.
+///
+/// # Errors
+///
+/// 404 for a missing disk, and those of a `PUT`.
+pub(super) fn patch_disk(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    let id = context.request.id(Kind::Disk);
+    context.engine.check_group(&id.subscription, &id.group)?;
+    let mut change: DiskBody = body::read(context.request)?;
+    let (_, disk) = context
+        .engine
+        .disks
+        .find(&id)
+        .ok_or_else(|| id.not_found())?;
+    change.location = Some(disk.location.clone());
+    if change.tags.is_none() {
+        change.tags = Some(disk.tags.clone());
+    }
+    let started = context.engine.put_disk(&id, &change)?;
+    Ok(put_response(context, &id, started))
+}
+
 /// Returns the response to a `PUT`: 201 for a new resource, 200 for a changed one, and always 202
 /// for a disk.
 fn put_response(context: &mut Context<'_>, id: &Id, (task, new): (u64, bool)) -> ApiResponse {
@@ -85,7 +126,7 @@ enum Expand {
 /// `$expand`.
 pub(super) fn get(context: &mut Context<'_>, kind: Kind) -> Result<ApiResponse, Refusal> {
     let id = context.request.id(kind);
-    context.engine.check_group(&id.group)?;
+    context.engine.check_group(&id.subscription, &id.group)?;
     context.engine.core.records_read += 1;
     let expand = match context
         .request
@@ -117,7 +158,12 @@ fn render(engine: &Engine, id: &Id, moment: Option<Duration>, expand: Expand) ->
             let publics = (expand == Expand::PublicAddresses).then_some((engine, moment));
             resources::nic(&nic, publics)
         }
-        Kind::VirtualMachine => return None,
+        Kind::VirtualMachine
+        | Kind::VirtualNetwork
+        | Kind::SecurityGroup
+        | Kind::Snapshot
+        | Kind::SshKey
+        | Kind::ResourceGroup => return None,
     })
 }
 
@@ -154,7 +200,12 @@ pub(super) fn list(
         Kind::Image => read.page(&engine.images, resources::image),
         Kind::PublicIp => read.page(&engine.ips, resources::public_ip),
         Kind::Nic => read.page(&engine.nics, |nic| resources::nic(nic, None)),
-        Kind::VirtualMachine => return Err(Refusal::internal()),
+        Kind::VirtualMachine
+        | Kind::VirtualNetwork
+        | Kind::SecurityGroup
+        | Kind::Snapshot
+        | Kind::SshKey
+        | Kind::ResourceGroup => return Err(Refusal::internal()),
     };
     context.engine.core.records_read += records_read;
     Ok(context.page(&page.items, page.next))

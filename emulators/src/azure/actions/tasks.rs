@@ -45,20 +45,54 @@ impl Context<'_> {
         self.with_poll_delay(response)
     }
 
+    /// Returns the response to the deletion of a resource group (202), which has only a `Location`.
+    pub(super) fn group_response(&self, task: u64) -> ApiResponse {
+        let response = ApiResponse::bare(202);
+        let Some(task) = self.engine.tasks.get(&task) else {
+            return response;
+        };
+        self.with_poll_delay(response.header("location", self.result_url(task)))
+    }
+
+    /// Returns the URL of the result of an operation of the resource manager itself.
+    fn result_url(&self, task: &Task) -> String {
+        let origin = self.engine.core.knobs.polling_origin.as_ref();
+        format!(
+            "{}/subscriptions/{}/operationresults/{}?api-version={}",
+            origin.unwrap_or(&self.request.origin),
+            task.subscription,
+            task.id,
+            self.request.version(),
+        )
+    }
+
     /// Returns the URL of an operation: of its status, or with `monitor` of its result.
     fn url(&self, task: &Task, monitor: bool) -> String {
         let origin = self.engine.core.knobs.polling_origin.as_ref();
         let monitor = if monitor { "&monitor=true" } else { "" };
         format!(
-            "{}/subscriptions/{}/providers/{}/locations/{}/operations/{}?p={}{monitor}&api-version={}",
+            "{}/subscriptions/{}/providers/{}/locations/{}/operations/{}?p={}{monitor}&api-version={}{}",
             origin.unwrap_or(&self.request.origin),
             task.subscription,
             task.provider,
             task.location,
             task.id,
             task.id,
-            self.request.version()
+            self.request.version(),
+            self.signature(task)
         )
+    }
+
+    /// Returns the parameters by which the resource manager signs the URL of an operation: the time in
+    /// ticks, a certificate, a signature and a hash, as in the recordings of azure-cli. A client must
+    /// send them back and must not read them. Here they are texts without meaning.
+    fn signature(&self, task: &Task) -> String {
+        // 0001-01-01 to 1970-01-01 in steps of 100 nanoseconds.
+        const EPOCH: i64 = 621_355_968_000_000_000;
+        let micros = self.engine.date(task.started).timestamp_micros();
+        let ticks = micros.saturating_mul(10).saturating_add(EPOCH);
+        let opaque = task.id.replace('-', "");
+        format!("&t={ticks}&c=MII{opaque}&s={opaque}&h={opaque}")
     }
 
     /// Adds the `Retry-After` header of [`poll_after_secs`](crate::azure::Knobs).
@@ -111,6 +145,35 @@ pub(super) fn get(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
         None => context.with_poll_delay(response),
         Some(_) => response,
     })
+}
+
+/// Polls the operation of a resource group by its location: 202 until it ended, then 200.
+///
+/// # Errors
+///
+/// 404 `NotFound` for an operation that is unknown, has expired or belongs to another subscription.
+pub(super) fn get_result(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    context.engine.core.records_read += 1;
+    let name = context.request.name(1);
+    let subscription = context.request.subscription();
+    let task = context.engine.task(name);
+    let task = task.filter(|task| task.subscription.eq_ignore_ascii_case(subscription));
+    let Some(task) = task.filter(|_| !context.injected.operation_expired) else {
+        let message = format!("The operation '{name}' was not found.");
+        return Err(Refusal::new(404, "NotFound", message));
+    };
+    match (task.ended, &task.failure) {
+        (None, _) => {
+            let response = ApiResponse::bare(202).header("location", context.result_url(task));
+            Ok(context.with_poll_delay(response))
+        }
+        (Some(_), Some(failure)) => Err(Refusal::new(
+            409,
+            failure.code.clone(),
+            failure.message.clone(),
+        )),
+        (Some(_), None) => Ok(ApiResponse::bare(200)),
+    }
 }
 
 /// Returns the status of an operation as documents contain it.

@@ -67,7 +67,7 @@ impl Context<'_> {
 pub(super) fn put(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
     let id = context.vm_id();
     let vm_body: VmBody = body::read(context.request)?;
-    context.engine.check_group(&id.group)?;
+    context.engine.check_group(&id.subscription, &id.group)?;
     context.engine.check_group_shown(&id.group)?;
     context.engine.core.records_read += 1;
     let existing = context.engine.vms.seq(&id);
@@ -124,7 +124,7 @@ pub(super) fn patch(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
 /// Returns a virtual machine as of the time that the call reads, which lags with the knobs.
 fn read_vm(context: &mut Context<'_>) -> Result<std::sync::Arc<Vm>, Refusal> {
     let id = context.vm_id();
-    context.engine.check_group(&id.group)?;
+    context.engine.check_group(&id.subscription, &id.group)?;
     context.engine.core.records_read += 1;
     context.check_shown(&id)?;
     let moment = context.engine.read_time(context.injected.read_lag);
@@ -174,6 +174,32 @@ pub(super) fn power(
     let id = context.vm_id();
     let task = begin(context.engine, &id)?;
     Ok(context.operation_response(task, StartedOperation::Accepted, &Value::Null))
+}
+
+/// Lists the sizes that a virtual machine can have.
+pub(super) fn sizes(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    read_vm(context)?;
+    super::catalog::available_sizes(context)
+}
+
+/// Lists the extensions of a virtual machine: none.
+pub(super) fn extensions(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    read_vm(context)?;
+    Ok(ApiResponse::document(&serde_json::json!({ "value": [] })))
+}
+
+/// Returns 404 `ResourceNotFound`: a virtual machine has no extensions.
+pub(super) fn extension(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    let vm = read_vm(context)?;
+    let kind = "Microsoft.Compute/virtualMachines";
+    let name = format!("{}/extensions/{}", vm.id.name, context.request.name(3));
+    Err(Refusal::manager_not_found(kind, &name, &vm.id.group))
+}
+
+/// Deletes an extension that does not exist, which is a success (204).
+pub(super) fn delete_extension(context: &mut Context<'_>) -> Result<ApiResponse, Refusal> {
+    read_vm(context)?;
+    Ok(ApiResponse::bare(204))
 }
 
 /// Marks a virtual machine as generalized, immediately (200).

@@ -55,6 +55,8 @@ impl Engine {
                 self.log(seq, "powered off");
             }
             Work::Deallocate(seq) => self.finish_deallocation(seq),
+            // A document changes at the call.
+            Work::Document { .. } => {}
             Work::Remove(kind, seq) if failure.is_none() => self.remove(kind, seq),
             Work::Remove(kind, seq) => self.set_provisioning(kind, seq, Provisioning::Failed),
             // A deletion that began meanwhile takes precedence.
@@ -201,7 +203,12 @@ impl Engine {
             Kind::PublicIp => self.ips.get(seq).map(|it| it.provisioning),
             Kind::Disk => self.disks.get(seq).map(|it| it.provisioning),
             Kind::Image => self.images.get(seq).map(|it| it.provisioning),
-            Kind::VirtualMachine => None,
+            Kind::VirtualMachine
+            | Kind::VirtualNetwork
+            | Kind::SecurityGroup
+            | Kind::Snapshot
+            | Kind::SshKey
+            | Kind::ResourceGroup => None,
         };
         state == Some(Provisioning::Deleting)
     }
@@ -213,7 +220,12 @@ impl Engine {
             Kind::PublicIp => self.edit_ip(seq, |it| it.provisioning = state),
             Kind::Disk => self.edit_disk(seq, |it| it.provisioning = state),
             Kind::Image => self.edit_image(seq, |it| it.provisioning = state),
-            Kind::VirtualMachine => {}
+            Kind::VirtualMachine
+            | Kind::VirtualNetwork
+            | Kind::SecurityGroup
+            | Kind::Snapshot
+            | Kind::SshKey
+            | Kind::ResourceGroup => {}
         }
     }
 
@@ -226,6 +238,11 @@ impl Engine {
             Kind::Disk => self.remove_disk(seq),
             Kind::Image => self.images.remove(seq, now, window),
             Kind::VirtualMachine => self.remove_vm(seq),
+            Kind::VirtualNetwork
+            | Kind::SecurityGroup
+            | Kind::Snapshot
+            | Kind::SshKey
+            | Kind::ResourceGroup => {}
         }
     }
 }

@@ -38,7 +38,7 @@ impl Engine {
         body: &VmBody,
         external: bool,
     ) -> Result<u64, Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         self.check_tags(body.tags.as_ref())?;
         let plan = self.plan(id, body)?;
         self.check_room(&plan.nics)?;
@@ -126,7 +126,15 @@ impl Engine {
         // The password is never returned, so it is not stored.
         if let Some(profile) = &mut stored.properties.os_profile {
             profile.admin_password = None;
+            // A Linux machine has a configuration even if none was requested (azure-cli, recording
+            // `test_vm_create_state_modifications`).
+            if plan.image.os_type.eq_ignore_ascii_case("linux") {
+                profile
+                    .linux_configuration
+                    .get_or_insert_with(Default::default);
+            }
         }
+        self.evicted.remove(&id.key());
         let vm = Vm {
             id: id.clone(),
             vm_id: self.names.request(),

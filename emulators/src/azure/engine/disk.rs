@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use super::{
     Engine,
+    copies::CopySource,
     disk_plan::DiskPlan,
     task::Work,
     vm::{Attached, Provisioning, check_not_deleting},
 };
 use crate::{
     azure::{
-        catalog::same,
         error::Refusal,
         wire::{
-            body::{DiskBody, Tags},
+            body::{CreationData, DiskBody, Tags},
             id::{Id, Kind},
         },
     },
@@ -101,15 +101,15 @@ impl Engine {
         seq
     }
 
-    /// Creates an empty disk, or changes tags and size of an existing one. Returns the operation,
+    /// Creates a disk, empty or as a copy, or changes tags, size and SKU of an existing one. Returns the operation,
     /// and whether the disk is new.
     ///
     /// # Errors
     ///
-    /// 400 `InvalidParameter` for a smaller size or another create option than `Empty`, 400
-    /// `NotSupported` for an OS type, 409 `Conflict` while it is being deleted.
+    /// 400 `InvalidParameter` for a smaller size or another create option than `Empty` and `Copy`,
+    /// 400 `NotSupported` for an OS type of an empty disk, 409 `Conflict` while it is being deleted.
     pub(crate) fn put_disk(&mut self, id: &Id, body: &DiskBody) -> Result<(u64, bool), Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         let location = self.location(body.location.as_deref())?;
         self.check_tags(body.tags.as_ref())?;
         let tags = body.tags.clone().unwrap_or_default();
@@ -124,6 +124,9 @@ impl Engine {
             self.edit_disk(seq, |disk| {
                 disk.tags = tags;
                 disk.gib = gib;
+                if let Some(sku) = body.sku.as_ref().and_then(|sku| sku.name.clone()) {
+                    disk.sku = sku;
+                }
                 disk.provisioning = Provisioning::Updating;
             });
             return Ok((
@@ -131,21 +134,52 @@ impl Engine {
                 false,
             ));
         }
-        if properties.os_type.is_some() {
+        let data = properties.creation_data.unwrap_or_default();
+        let source = self.disk_source(&data)?;
+        if properties.os_type.is_some() && source.is_none() {
             return Err(Refusal::unsupported("osType"));
         }
-        let option = properties.creation_data.and_then(|data| data.create_option);
-        if !option.is_some_and(|option| same(&option, "Empty")) {
-            let message = "The value of parameter 'creationData.createOption' is not allowed.";
-            return Err(Refusal::invalid("creationData.createOption", message));
-        }
         let zone = body.zones.as_ref().and_then(|zones| zones.first().cloned());
-        let plan = self.standalone_disk(id, body, properties.disk_size_gb)?;
+        let gib = properties
+            .disk_size_gb
+            .or(source.as_ref().map(|source| source.gib));
+        if gib < source.as_ref().map(|source| source.gib) {
+            let message = "A copy cannot be smaller than its source.";
+            return Err(Refusal::invalid("diskSizeGB", message));
+        }
+        let mut plan = self.standalone_disk(id, body, gib)?;
+        plan.os_type = source.and_then(|source| source.os_type);
         let seq = self.create_disk(&plan, &location, zone.as_deref(), tags);
         Ok((
             self.begin_update(id, &location, Work::Put(Kind::Disk, seq)),
             true,
         ))
+    }
+
+    /// Returns what a new disk copies; `None` for an empty one.
+    ///
+    /// # Errors
+    ///
+    /// 400 `InvalidParameter` for another create option than `Empty` and `Copy`, 404 for a source
+    /// that does not exist.
+    fn disk_source(&self, data: &CreationData) -> Result<Option<CopySource>, Refusal> {
+        match data
+            .create_option
+            .as_deref()
+            .map(str::to_ascii_lowercase)
+            .as_deref()
+        {
+            Some("empty") => Ok(None),
+            Some("copy") => {
+                let path = data.source_resource_id.as_deref();
+                let path = path.ok_or_else(|| Refusal::missing("creationData.sourceResourceId"))?;
+                self.copy_source(path).map(Some)
+            }
+            Some(_) | None => {
+                let message = "The value of parameter 'creationData.createOption' is not allowed.";
+                Err(Refusal::invalid("creationData.createOption", message))
+            }
+        }
     }
 
     /// Begins to delete a disk; `None` if it does not exist.
@@ -154,7 +188,7 @@ impl Engine {
     ///
     /// 404 `ResourceGroupNotFound`; 409 `OperationNotAllowed` while it is attached.
     pub(crate) fn delete_disk(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         let Some((seq, disk)) = self.disks.find(id) else {
             return Ok(None);
         };

@@ -156,7 +156,7 @@ impl Engine {
             }
             ExternalAction::CreateExternalDisk { id, gib, tags } => {
                 let id = Id::read(Kind::Disk, &id)?;
-                self.check_group(&id.group)?;
+                self.check_group(&id.subscription, &id.group)?;
                 let plan = DiskPlan {
                     id,
                     existing: None,

@@ -68,7 +68,7 @@ impl Engine {
     /// and zone resilience, 409 `OperationNotAllowed` for a virtual machine that is not
     /// generalized, 409 `Conflict` while the image is being deleted.
     pub(crate) fn put_image(&mut self, id: &Id, body: &ImageBody) -> Result<(u64, bool), Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         let location = self.location(body.location.as_deref())?;
         self.check_tags(body.tags.as_ref())?;
         let tags = body.tags.clone().unwrap_or_default();
@@ -182,7 +182,7 @@ impl Engine {
     ///
     /// 404 `ResourceGroupNotFound`.
     pub(crate) fn delete_image(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         let Some((seq, image)) = self.images.find(id) else {
             return Ok(None);
         };

@@ -73,7 +73,7 @@ impl Engine {
         let (mut private, mut public) = (BTreeSet::new(), BTreeSet::new());
         for (_, nic) in self.nics.iter() {
             for address in &nic.addresses {
-                assert!(private.insert((nic.id.subscription.clone(), address.private)));
+                assert!(private.insert((address.subnet.to_ascii_lowercase(), address.private)));
                 let Some((id, _)) = &address.public else {
                     continue;
                 };

@@ -16,34 +16,40 @@
 //! | `task`, `completion` | operations: how one begins, and what happens at its end |
 //! | `nic`, `nic_put`, `attach`, `public_ip` | interfaces, separate and of virtual machines; public addresses |
 //! | `disk`, `image` | disks, images |
+//! | `document` | resource groups, networks, security groups, snapshots, SSH keys |
+//! | `network`, `group`, `copies` | the rules of networks; the deletion of a resource group; snapshots and keys |
 //! | `limits`, `tags` | capacity and quota; the rules of tags |
 //! | `external_action` | external actions, which bypass the wire |
 
 mod attach;
 mod body_checks;
 mod completion;
+mod copies;
 pub(crate) mod create;
 pub(crate) mod disk;
 mod disk_plan;
+pub(crate) mod document;
 pub(crate) mod external_action;
+mod group;
 pub(crate) mod image;
 mod immutable;
 #[cfg(test)]
 mod invariants;
 mod limits;
+pub(crate) mod network;
 pub(crate) mod nic;
 mod nic_put;
 mod plan;
 mod power;
 pub(crate) mod public_ip;
 pub(crate) mod resource_table;
-mod tags;
+pub(crate) mod tags;
 pub(crate) mod task;
 mod update;
 pub(crate) mod vm;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
     time::Duration,
 };
@@ -54,8 +60,8 @@ use fleetwright_chaos::Clock;
 pub(crate) use limits::quota_text;
 
 use self::{
-    disk::Disk, image::Image, nic::Nic, public_ip::PublicIp, resource_table::ResourceTable,
-    task::Task, vm::Vm,
+    disk::Disk, document::Document, image::Image, nic::Nic, public_ip::PublicIp,
+    resource_table::ResourceTable, task::Task, vm::Vm,
 };
 use super::{
     catalog::same,
@@ -88,6 +94,12 @@ pub struct Engine {
     pub(crate) disks: ResourceTable<Disk>,
     /// The managed images.
     pub(crate) images: ResourceTable<Image>,
+    /// The documents that clients wrote, by the key of their id.
+    documents: BTreeMap<String, Document>,
+    /// The keys of the catalog's documents that clients deleted.
+    removed: BTreeSet<String>,
+    /// The keys of the machines that an eviction deleted: the resource manager still knows them.
+    evicted: BTreeSet<String>,
     /// The operations by their internal number, until they expire.
     pub(crate) tasks: BTreeMap<u64, Task>,
     /// The internal number of an operation by its GUID in lower case.
@@ -123,6 +135,9 @@ impl cloud::CloudEngine for Engine {
             ips: ResourceTable::default(),
             disks: ResourceTable::default(),
             images: ResourceTable::default(),
+            documents: BTreeMap::new(),
+            removed: BTreeSet::new(),
+            evicted: BTreeSet::new(),
             tasks: BTreeMap::new(),
             task_ids: HashMap::new(),
             existing: BTreeMap::new(),
@@ -222,9 +237,15 @@ impl Engine {
     }
 
     /// Refuses a resource group that does not exist, with 404 `ResourceGroupNotFound`.
-    pub(crate) fn check_group(&self, group: &str) -> Result<(), Refusal> {
-        let known = self.core.knobs.resource_groups.iter();
-        if known.map(|known| &known.name).any(|name| same(name, group)) {
+    pub(crate) fn check_group(&self, subscription: &str, group: &str) -> Result<(), Refusal> {
+        let mut known = self.core.knobs.resource_groups.iter();
+        let in_catalog = known.any(|known| same(&known.name, group));
+        // The catalog is enough until a client has created or deleted something.
+        if self.documents.is_empty() && self.removed.is_empty() && in_catalog {
+            return Ok(());
+        }
+        let key = Id::of_group(subscription, group).key();
+        if self.documents.contains_key(&key) || (in_catalog && !self.removed.contains(&key)) {
             return Ok(());
         }
         Err(Refusal::group_not_found(group))
@@ -238,7 +259,7 @@ impl Engine {
     ///
     /// 404 `ResourceGroupNotFound`, or the not-found code of [`Self::vm_not_found`].
     pub(crate) fn find_vm(&mut self, id: &Id) -> Result<Seq, Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         self.core.records_read += 1;
         let seq = self.vms.seq(id).ok_or_else(|| self.vm_not_found(id))?;
         let created = self.vms.created_at(seq).unwrap_or_default();
@@ -264,11 +285,14 @@ impl Engine {
     ///
     /// 404 `NotFound`, the provider's code, until [`deleted_retention`](crate::azure::Timing) after
     /// its deletion; 404 `ResourceNotFound`, the resource manager's code, afterwards and for a name
-    /// that was never used.
+    /// that was never used. After an eviction that deleted the machine it stays the provider's
+    /// (azure-cli, recording `test_vm_simulate_eviction`), because the resource manager did not
+    /// delete it.
     pub(crate) fn vm_not_found(&self, id: &Id) -> Refusal {
         let retention = self.core.knobs.timing.deleted_retention;
         let recently = |deleted: Duration| self.now() < deleted.saturating_add(retention);
-        if self.vms.deleted_at(id).is_some_and(recently) {
+        let evicted = self.evicted.contains(&id.key());
+        if evicted || self.vms.deleted_at(id).is_some_and(recently) {
             Refusal::provider_not_found()
         } else {
             id.not_found()

@@ -9,7 +9,6 @@ use std::{net::Ipv4Addr, time::Duration};
 use super::{Engine, vm::Provisioning};
 use crate::{
     azure::{
-        catalog::{VirtualNetwork, same},
         error::Refusal,
         wire::{
             body::{DeleteOption, Reference, Tags},
@@ -144,22 +143,10 @@ impl Engine {
 
     /// Refuses a network security group that does not exist, with 400 `InvalidResourceReference`.
     pub(super) fn check_security_group(&self, group: Option<&Reference>) -> Result<(), Refusal> {
-        let Some(Reference { id }) = group else {
-            return Ok(());
-        };
-        let names_group = |path: &str, name: &str| {
-            let tail = format!("/{path}/providers/Microsoft.Network/networkSecurityGroups/{name}");
-            id.to_ascii_lowercase()
-                .ends_with(&tail.to_ascii_lowercase())
-        };
-        let groups = &self.core.knobs.network_security_groups;
-        if groups
-            .iter()
-            .any(|it| names_group(&it.resource_group, &it.name))
-        {
-            return Ok(());
+        match group {
+            None => Ok(()),
+            Some(group) => self.check_security_group_id(&group.id),
         }
-        Err(Refusal::invalid_reference(id))
     }
 
     /// Creates the record of an interface, and attaches its public addresses.
@@ -234,8 +221,7 @@ impl Engine {
 
     /// Returns the free addresses of a subnet.
     pub(super) fn pool(&mut self, subnet: &str) -> Result<&mut AddressPool, Refusal> {
-        let (known, _) = self.subnet(subnet)?;
-        let cidr = known.cidr;
+        let (cidr, _) = self.subnet(subnet)?;
         let pool = self.pools.entry(subnet.to_ascii_lowercase());
         Ok(pool.or_insert_with(|| AddressPool::subnet(cidr, RESERVED_ADDRESSES)))
     }
@@ -243,12 +229,6 @@ impl Engine {
     /// Returns a name with a random suffix of eight hex digits.
     pub(super) fn unique_name(&mut self, name: &str) -> String {
         format!("{name}-{:08x}", self.names.number() >> 32)
-    }
-
-    /// Returns a virtual network of the catalog by its resource group and name, in any case.
-    pub(crate) fn network(&self, group: &str, name: &str) -> Option<&VirtualNetwork> {
-        let mut known = self.core.knobs.virtual_networks.iter();
-        known.find(|it| same(&it.resource_group, group) && same(&it.name, name))
     }
 }
 

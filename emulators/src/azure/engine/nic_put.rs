@@ -32,7 +32,7 @@ impl Engine {
     /// exist, 400 `SubnetIsFull`, 400 `PublicIPAddressInUse`, 400 `NotSupported`, 409 `Conflict`
     /// while it is being deleted. A refused call allocates no address.
     pub(crate) fn put_nic(&mut self, id: &Id, body: &NicBody) -> Result<(u64, bool), Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         let location = self.location(body.location.as_deref())?;
         self.check_tags(body.tags.as_ref())?;
         let properties = body.properties.clone().unwrap_or_default();
@@ -154,7 +154,7 @@ impl Engine {
     /// 400 `NicInUse` while it is attached, 400 `NicReservedForAnotherVm` while it is reserved, 404
     /// `ResourceGroupNotFound`.
     pub(crate) fn delete_nic(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         let Some((seq, nic)) = self.nics.find(id) else {
             return Ok(None);
         };

@@ -5,6 +5,9 @@
 
 use std::sync::Arc;
 
+use ipnet::Ipv4Net;
+use serde_json::Value;
+
 use super::{
     Engine, body_checks,
     disk_plan::{DiskPlan, check_distinct},
@@ -12,7 +15,7 @@ use super::{
 };
 use crate::{
     azure::{
-        catalog::{MarketplaceImage, SizeSpec, Subnet, normalize_location, same},
+        catalog::{MarketplaceImage, SizeSpec, normalize_location, same},
         error::Refusal,
         knobs::Market,
         wire::{
@@ -249,23 +252,37 @@ impl Engine {
         })
     }
 
-    /// Returns a subnet by its resource id, and the location of its virtual network. The
-    /// subscription in the id is not compared, because every subscription has the same networks.
+    /// Returns the address range of a subnet by its resource id, and the location of its virtual
+    /// network.
     ///
     /// # Errors
     ///
     /// 400 `InvalidResourceReference`.
-    pub(crate) fn subnet(&self, id: &str) -> Result<(&Subnet, &str), Refusal> {
+    pub(crate) fn subnet(&self, id: &str) -> Result<(Ipv4Net, String), Refusal> {
         let parts: Vec<&str> = id.trim_start_matches('/').split('/').collect();
-        let [_, _, _, group, _, _, _, network, _, name] = parts.as_slice() else {
+        let [_, subscription, _, group, _, _, _, network, _, name] = parts.as_slice() else {
             return Err(Refusal::invalid_reference(id));
         };
-        let networks = self.core.knobs.virtual_networks.iter();
-        let mut networks = networks
-            .filter(|known| same(&known.resource_group, group) && same(&known.name, network));
-        let found = networks.find_map(|known| {
-            let subnet = known.subnets.iter().find(|it| same(&it.name, name))?;
-            Some((subnet, known.location.as_str()))
+        let path = Id::new(Kind::VirtualNetwork, subscription, group, network);
+        if self.is_catalog(&path) {
+            let known = self.core.knobs.virtual_networks.iter();
+            let mut known = known
+                .filter(|known| same(&known.resource_group, group) && same(&known.name, network));
+            let found = known.find_map(|known| {
+                let subnet = known.subnets.iter().find(|it| same(&it.name, name))?;
+                Some((subnet.cidr, known.location.clone()))
+            });
+            return found.ok_or_else(|| Refusal::invalid_reference(id));
+        }
+        let found = self.document(&path).and_then(|document| {
+            let mut subnets = document.value["properties"]["subnets"].as_array()?.iter();
+            let is_it = |subnet: &&Value| subnet["name"].as_str().is_some_and(|it| same(it, name));
+            let subnet = subnets.find(is_it)?;
+            let range = subnet["properties"]["addressPrefix"]
+                .as_str()?
+                .parse()
+                .ok()?;
+            Some((range, document.value["location"].as_str()?.to_owned()))
         });
         found.ok_or_else(|| Refusal::invalid_reference(id))
     }

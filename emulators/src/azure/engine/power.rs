@@ -122,6 +122,21 @@ impl Engine {
         Ok(self.begin_power(seq, &vm, Power::Starting, Work::Restart(seq)))
     }
 
+    /// Begins to redeploy a virtual machine: it moves to another machine and boots again.
+    ///
+    /// # Errors
+    ///
+    /// 409 `OperationNotAllowed` unless it runs.
+    pub(crate) fn redeploy_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
+        self.restart_vm(id)
+    }
+
+    /// Begins to apply the state of a virtual machine again, which changes nothing.
+    pub(crate) fn reapply_vm(&mut self, id: &Id) -> Result<u64, Refusal> {
+        let (seq, vm) = self.changeable_vm(id, "reapply")?;
+        Ok(self.begin_no_op(&vm, Work::UpdateVm(seq)))
+    }
+
     /// Begins to delete a virtual machine, in any state; `None` if it does not exist.
     ///
     /// A repeated call during the deletion returns the same operation.
@@ -130,7 +145,7 @@ impl Engine {
     ///
     /// 404 `ResourceGroupNotFound`.
     pub(crate) fn delete_vm(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         let Ok(seq) = self.find_vm(id) else {
             return Ok(None);
         };
@@ -183,6 +198,7 @@ impl Engine {
         }
         match vm.eviction {
             Eviction::Delete => {
+                self.evicted.insert(id.key());
                 self.delete_vm(id)?;
             }
             Eviction::Deallocate => {

@@ -58,7 +58,7 @@ impl Engine {
     /// 409 `PropertyChangeNotAllowed` for another SKU, 400 `NotSupported` for another allocation
     /// method or IPv6, 409 `Conflict` while it is being deleted.
     pub(crate) fn put_ip(&mut self, id: &Id, body: &IpBody) -> Result<(u64, bool), Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         let location = self.location(body.location.as_deref())?;
         self.check_tags(body.tags.as_ref())?;
         let (seq, new) = match self.ips.seq(id) {
@@ -129,7 +129,7 @@ impl Engine {
     ///
     /// 400 `PublicIPAddressCannotBeDeleted` while it is attached, 404 `ResourceGroupNotFound`.
     pub(crate) fn delete_ip(&mut self, id: &Id) -> Result<Option<u64>, Refusal> {
-        self.check_group(&id.group)?;
+        self.check_group(&id.subscription, &id.group)?;
         let Some((seq, ip)) = self.ips.find(id) else {
             return Ok(None);
         };

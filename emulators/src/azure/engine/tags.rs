@@ -1,6 +1,9 @@
 //! The rules of tags: their number, length and characters. Names that differ only in case are
 //! duplicates.
 
+use serde::Deserialize as _;
+use serde_json::Value;
+
 use super::Engine;
 use crate::azure::{error::Refusal, wire::body::Tags};
 
@@ -27,9 +30,23 @@ impl Engine {
         clippy::unused_self,
         reason = "kept a method like the engine's other checks"
     )]
-    pub(super) fn check_tags(&self, tags: Option<&Tags>) -> Result<(), Refusal> {
+    pub(crate) fn check_tags(&self, tags: Option<&Tags>) -> Result<(), Refusal> {
         tags.map_or(Ok(()), check)
     }
+}
+
+/// Reads the tags of a document; `None` if it has none.
+///
+/// # Errors
+///
+/// 400 `BadRequest` for tags that are not texts.
+pub(crate) fn read(value: &Value) -> Result<Option<Tags>, Refusal> {
+    if value.is_null() {
+        return Ok(None);
+    }
+    Tags::deserialize(value)
+        .map(Some)
+        .map_err(|error| Refusal::client("BadRequest", format!("tags: {error}")))
 }
 
 /// Checks the rules one after the other, and returns the first violation.

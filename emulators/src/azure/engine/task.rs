@@ -34,6 +34,11 @@ pub(crate) enum Work {
     Put(Kind, Seq),
     /// Deletes a disk, image, interface or public address.
     Remove(Kind, Seq),
+    /// Nothing: a document was written or deleted at the call.
+    Document {
+        /// Whether it was deleted.
+        removes: bool,
+    },
 }
 
 impl Work {
@@ -47,13 +52,16 @@ impl Work {
             | Self::PowerOff(seq)
             | Self::Restart(seq)
             | Self::Deallocate(seq) => Some(seq),
-            Self::Put(..) | Self::Remove(..) => None,
+            Self::Put(..) | Self::Remove(..) | Self::Document { .. } => None,
         }
     }
 
     /// Whether the operation deletes its resource. Its result is then 204 and not 200.
     pub(crate) const fn removes(self) -> bool {
-        matches!(self, Self::DeleteVm(_) | Self::Remove(..))
+        matches!(
+            self,
+            Self::DeleteVm(_) | Self::Remove(..) | Self::Document { removes: true }
+        )
     }
 }
 
@@ -119,7 +127,7 @@ impl Engine {
     }
 
     /// Begins an operation with the duration [`update`](crate::azure::Timing), zero by default.
-    pub(super) fn begin_update(&mut self, id: &Id, location: &str, work: Work) -> u64 {
+    pub(crate) fn begin_update(&mut self, id: &Id, location: &str, work: Work) -> u64 {
         self.begin(id, location, work, self.core.knobs.timing.update, None)
     }
 

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use crate::azure::{
     catalog::{Location, ResourceGroup, SecurityGroup, SizeSpec, VirtualNetwork},
     engine::Engine,
-    knobs::{Knobs, Market},
+    knobs::Market,
+    shapes::rules::default_rules,
 };
 
 /// The limit that is reported where no knob sets a quota.
@@ -32,29 +33,6 @@ pub(crate) fn location(subscription: &str, location: &Location) -> Value {
         "displayName": name,
         "regionalDisplayName": name,
     })
-}
-
-/// Returns the document of a resource provider, or `None` for an unknown one. It lists only types
-/// that the emulator supports.
-pub(crate) fn provider(subscription: &str, name: &str, knobs: &Knobs) -> Option<Value> {
-    let (name, types): (_, &[&str]) = match name.to_ascii_lowercase().as_str() {
-        "microsoft.compute" => ("Microsoft.Compute", &["virtualMachines", "disks", "images"]),
-        "microsoft.network" => (
-            "Microsoft.Network",
-            &["networkInterfaces", "publicIPAddresses", "virtualNetworks"],
-        ),
-        _ => return None,
-    };
-    let places: Vec<_> = knobs.locations.iter().map(|it| &it.name).collect();
-    let types = types.iter().map(
-        |kind| json!({ "resourceType": kind, "locations": places, "apiVersions": ["2024-11-01"] }),
-    );
-    Some(json!({
-        "id": format!("/subscriptions/{subscription}/providers/{name}"),
-        "namespace": name,
-        "registrationState": "Registered",
-        "resourceTypes": types.collect::<Vec<_>>(),
-    }))
 }
 
 /// Returns the document of a size.
@@ -182,15 +160,20 @@ pub(crate) fn network(subscription: &str, network: &VirtualNetwork) -> Value {
     })
 }
 
-/// Returns the document of a network security group, which has no rules.
+/// Returns the document of a network security group of the catalog, which has only default rules.
 pub(crate) fn security_group(subscription: &str, group: &SecurityGroup) -> Value {
     let kind = "networkSecurityGroups";
+    let path = network_path(subscription, &group.resource_group, kind, &group.name);
     json!({
         "name": group.name,
-        "id": network_path(subscription, &group.resource_group, kind, &group.name),
+        "id": path,
         "type": "Microsoft.Network/networkSecurityGroups",
         "location": group.location,
-        "properties": { "provisioningState": "Succeeded", "securityRules": [] },
+        "properties": {
+            "provisioningState": "Succeeded",
+            "securityRules": [],
+            "defaultSecurityRules": default_rules(&path),
+        },
     })
 }
 

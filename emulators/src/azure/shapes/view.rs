@@ -12,7 +12,8 @@ use crate::azure::engine::{
 };
 
 /// Returns the instance view. `unknown` is a power state that a fault puts in place of the true
-/// one. The guest's data is returned only while the machine runs.
+/// one. The guest's data is returned as long as the machine is allocated, also after powerOff (azure-cli,
+/// recording `test_vm_create_state_modifications`).
 pub(super) fn instance_view(
     engine: &Engine,
     vm: &Vm,
@@ -25,15 +26,18 @@ pub(super) fn instance_view(
     }
     let profile = vm.body.properties.os_profile.as_ref();
     let name = profile.and_then(|profile| profile.computer_name.as_ref());
-    let running = vm.power == Some(Power::Running);
+    let known = matches!(
+        vm.power,
+        Some(Power::Running | Power::Stopping | Power::Stopped)
+    );
     let disks = vm.disks.iter().map(
         |disk| json!({ "name": disk.id.name, "statuses": [provisioned(&engine.timestamp(vm.created))] }),
     );
     json!({
-        "computerName": running.then_some(name.unwrap_or(&vm.id.name)),
-        "osName": running.then(|| vm.image.os_type.to_lowercase()),
-        "osVersion": running.then_some("1.0"),
-        "vmAgent": running.then(|| agent(engine, vm)),
+        "computerName": known.then_some(name.unwrap_or(&vm.id.name)),
+        "osName": known.then(|| vm.image.os_type.to_lowercase()),
+        "osVersion": known.then_some("1.0"),
+        "vmAgent": known.then(|| agent(engine, vm)),
         "disks": disks.collect::<Vec<_>>(),
         "bootDiagnostics": vm.diagnostics.then(|| json!({})),
         "hyperVGeneration": "V2",

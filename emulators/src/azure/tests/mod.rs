@@ -1,12 +1,15 @@
 //! Tests of the engine, operation by operation, on a manual clock.
 
 mod catalog;
+mod copies;
 mod create;
 mod delete;
 mod determinism;
+mod documents;
 mod external_actions;
 mod failures;
 mod fleet;
+mod groups;
 mod images;
 mod lag;
 mod limits;
@@ -15,6 +18,7 @@ mod omissions;
 mod power;
 mod random_calls;
 mod resources;
+mod round_trips;
 mod tags;
 mod tasks;
 mod update;
@@ -30,11 +34,7 @@ use super::{
     error::Refusal,
     knobs::Knobs,
     oracle::{Oracle, OracleVm},
-    wire::{
-        operation::{Operation, RouteMatch},
-        request::Request,
-        response::ApiResponse,
-    },
+    wire::{operation::Operation, request::Request, response::ApiResponse, route::RouteMatch},
 };
 use crate::cloud::{CloudEngine as _, inject::CallContext};
 

@@ -9,11 +9,15 @@ use std::collections::BTreeMap;
 
 use serde::{
     Deserialize, Deserializer, Serialize,
-    de::{DeserializeOwned, Error as _},
+    de::{DeserializeOwned, Error as _, IgnoredAny},
 };
 use serde_json::Value;
 
-use super::request::Request;
+use super::{
+    members::Known,
+    request::Request,
+    schema::{Others, apply},
+};
 use crate::azure::error::Refusal;
 
 /// Members that only the cloud writes. They are dropped at the top level and in `properties`.
@@ -54,8 +58,9 @@ pub(crate) type Tags = BTreeMap<String, String>;
 /// # Errors
 ///
 /// 400 `InvalidRequestContent` without a JSON object; 400 `BadRequest` with the parser's message
-/// for an unknown member or a member of the wrong type.
-pub(crate) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal> {
+/// for an unknown member or a member of the wrong type; 400 `NotSupported` for a member that Azure
+/// has and the emulator does not, unless it is at its default.
+pub(crate) fn read<T: DeserializeOwned + Known>(request: &Request) -> Result<T, Refusal> {
     let body = request.body.clone().filter(Value::is_object);
     let Some(body) = body else {
         return Err(Refusal::content("the document is not an object"));
@@ -65,6 +70,7 @@ pub(crate) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal>
     if let Some(properties) = body.get_mut("properties") {
         remove_read_only(properties);
     }
+    apply(&mut body, T::MEMBERS, Others::Kept, "")?;
     serde_json::from_value(body).map_err(|error| Refusal::client("BadRequest", error.to_string()))
 }
 
@@ -120,12 +126,36 @@ pub(crate) fn check_dns_settings(settings: Option<&Value>) -> Result<(), Refusal
     }
 }
 
-/// A reference to another resource, `{"id": "…"}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A reference to another resource: `{"id": "…"}`, or the whole document that a read returned. Only
+/// the id counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "WholeReference")]
 pub(crate) struct Reference {
     /// The resource id. Whether it exists is checked by the engine.
     pub(crate) id: String,
+}
+
+/// A reference with the members of the document that it refers to.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "all members but the id are ignored")]
+struct WholeReference {
+    id: String,
+    name: Option<IgnoredAny>,
+    r#type: Option<IgnoredAny>,
+    etag: Option<IgnoredAny>,
+    location: Option<IgnoredAny>,
+    extended_location: Option<IgnoredAny>,
+    tags: Option<IgnoredAny>,
+    sku: Option<IgnoredAny>,
+    zones: Option<IgnoredAny>,
+    properties: Option<IgnoredAny>,
+}
+
+impl From<WholeReference> for Reference {
+    fn from(whole: WholeReference) -> Self {
+        Self { id: whole.id }
+    }
 }
 
 /// The SKU of a resource.
@@ -251,18 +281,7 @@ pub(crate) struct IpConfigurationProperties {
     pub(crate) private_ip_allocation_method: Option<String>,
     /// The public address to attach, if any. It must not be attached elsewhere.
     #[serde(rename = "publicIPAddress")]
-    pub(crate) public_ip_address: Option<PublicReference>,
-}
-
-/// A public address in the document of an interface: its id, or the whole document that a read with
-/// `$expand` returned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PublicReference {
-    /// The resource id.
-    pub(crate) id: String,
-    /// The properties that a read returned. Ignored.
-    #[serde(default)]
-    pub(crate) properties: Option<Value>,
+    pub(crate) public_ip_address: Option<Reference>,
 }
 
 /// The document of a disk: what `Disks_CreateOrUpdate` accepts.
@@ -298,8 +317,19 @@ pub(crate) struct DiskProperties {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CreationData {
-    /// `Empty`. Anything else is refused with 400 `InvalidParameter`.
+    /// `Empty`, or `Copy` of a disk or snapshot. Anything else is refused with 400
+    /// `InvalidParameter`.
     pub(crate) create_option: Option<String>,
+    /// The disk or snapshot to copy.
+    pub(crate) source_resource_id: Option<String>,
+}
+
+/// The document that changes the tags of a resource.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TagsBody {
+    /// The tags, which replace the existing ones.
+    pub(crate) tags: Option<Tags>,
 }
 
 /// The document of an image: what `Images_CreateOrUpdate` accepts.

@@ -19,6 +19,16 @@ pub(crate) enum Kind {
     Nic,
     /// A public address.
     PublicIp,
+    /// A virtual network with its subnets.
+    VirtualNetwork,
+    /// A network security group with its rules.
+    SecurityGroup,
+    /// A snapshot of a disk.
+    Snapshot,
+    /// An SSH key.
+    SshKey,
+    /// A resource group. Its name is also the group of its id.
+    ResourceGroup,
 }
 
 impl Kind {
@@ -30,14 +40,45 @@ impl Kind {
             Self::Image => "Microsoft.Compute/images",
             Self::Nic => "Microsoft.Network/networkInterfaces",
             Self::PublicIp => "Microsoft.Network/publicIPAddresses",
+            Self::VirtualNetwork => "Microsoft.Network/virtualNetworks",
+            Self::SecurityGroup => "Microsoft.Network/networkSecurityGroups",
+            Self::Snapshot => "Microsoft.Compute/snapshots",
+            Self::SshKey => "Microsoft.Compute/sshPublicKeys",
+            Self::ResourceGroup => "Microsoft.Resources/resourceGroups",
         }
     }
+
+    /// Returns the kind with this provider and type, in any case.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name().eq_ignore_ascii_case(name))
+    }
+
+    /// All kinds.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::VirtualMachine,
+        Self::Disk,
+        Self::Image,
+        Self::Nic,
+        Self::PublicIp,
+        Self::VirtualNetwork,
+        Self::SecurityGroup,
+        Self::Snapshot,
+        Self::SshKey,
+        Self::ResourceGroup,
+    ];
 
     /// Returns the provider alone, which the URLs of operations contain.
     pub(crate) const fn provider(self) -> &'static str {
         match self {
-            Self::VirtualMachine | Self::Disk | Self::Image => "Microsoft.Compute",
-            Self::Nic | Self::PublicIp => "Microsoft.Network",
+            Self::VirtualMachine | Self::Disk | Self::Image | Self::Snapshot | Self::SshKey => {
+                "Microsoft.Compute"
+            }
+            Self::Nic | Self::PublicIp | Self::VirtualNetwork | Self::SecurityGroup => {
+                "Microsoft.Network"
+            }
+            Self::ResourceGroup => "Microsoft.Resources",
         }
     }
 }
@@ -69,6 +110,11 @@ impl Id {
     /// Returns the id of another resource in the same resource group.
     pub(crate) fn sibling(&self, kind: Kind, name: &str) -> Self {
         Self::new(kind, &self.subscription, &self.group, name)
+    }
+
+    /// Returns the id of a resource group.
+    pub(crate) fn of_group(subscription: &str, name: &str) -> Self {
+        Self::new(Kind::ResourceGroup, subscription, name, name)
     }
 
     /// Parses the id of a resource of this kind from a document.
@@ -109,6 +155,12 @@ impl Id {
 
     /// Returns the id as documents contain it.
     pub(crate) fn path(&self) -> String {
+        if self.kind == Kind::ResourceGroup {
+            let Self {
+                subscription, name, ..
+            } = self;
+            return format!("/subscriptions/{subscription}/resourceGroups/{name}");
+        }
         format!(
             "/subscriptions/{}/resourceGroups/{}/providers/{}/{}",
             self.subscription,
@@ -123,8 +175,12 @@ impl Id {
         self.path().to_ascii_lowercase()
     }
 
-    /// Returns the resource manager's 404 `ResourceNotFound` for this id.
+    /// Returns the resource manager's 404 for this id: `ResourceNotFound`, or
+    /// `ResourceGroupNotFound`.
     pub(crate) fn not_found(&self) -> Refusal {
+        if self.kind == Kind::ResourceGroup {
+            return Refusal::group_not_found(&self.name);
+        }
         Refusal::manager_not_found(self.kind.name(), &self.name, &self.group)
     }
 }

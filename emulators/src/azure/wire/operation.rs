@@ -1,12 +1,11 @@
-//! The operations that the emulator supports, with their names, methods and paths.
+//! The operations that the emulator supports, by their names.
 //!
-//! One table, `ROUTES`, has everything: names are Azure's operation ids, and requests are routed by
-//! it. A `{}` in a path matches any segment; all other segments match in any case. Adding an
-//! operation means adding a variant, a row, and an arm in `actions`.
+//! Names are Azure's operation ids; `route` has their methods and paths. Adding an operation means
+//! adding a variant, a row in `route`, and an arm in `actions`.
 
 use serde::{Deserialize, Serialize};
 
-use self::Scope::{Group, Root, Subscription};
+use super::route::ROUTES;
 
 /// An operation of the resource manager, of the compute provider or of the network provider.
 ///
@@ -17,6 +16,8 @@ use self::Scope::{Group, Root, Subscription};
 pub enum Operation {
     /// Reads the serial console by the URL of its blob. Needs no token.
     BlobGet,
+    /// Lists the rules that every network security group has.
+    DefaultSecurityRulesList,
     /// Creates an empty disk, or changes its tags and size. Long-running, 202.
     DisksCreateOrUpdate,
     /// Deletes a disk that is not attached. Long-running.
@@ -27,6 +28,8 @@ pub enum Operation {
     DisksList,
     /// Lists the disks of a resource group.
     DisksListByResourceGroup,
+    /// Changes tags, size or SKU of a disk. Long-running, 202.
+    DisksUpdate,
     /// Creates an image of a generalized machine or of a disk. Long-running.
     ImagesCreateOrUpdate,
     /// Deletes an image. Long-running.
@@ -37,6 +40,10 @@ pub enum Operation {
     ImagesList,
     /// Lists the images of a resource group.
     ImagesListByResourceGroup,
+    /// Replaces the tags of an image. Long-running.
+    ImagesUpdate,
+    /// Returns the endpoints of the cloud. Needs no token.
+    MetadataEndpoints,
     /// Creates an interface, or changes its tags and security group. Long-running.
     NetworkInterfacesCreateOrUpdate,
     /// Deletes an interface that is neither attached nor reserved. Long-running.
@@ -47,14 +54,30 @@ pub enum Operation {
     NetworkInterfacesList,
     /// Lists the interfaces of a subscription.
     NetworkInterfacesListAll,
-    /// Returns a network security group of the catalog.
+    /// Replaces the tags of an interface.
+    NetworkInterfacesUpdateTags,
+    /// Creates or replaces a network security group with its rules. Long-running.
+    NetworkSecurityGroupsCreateOrUpdate,
+    /// Deletes a network security group that nothing refers to. Long-running.
+    NetworkSecurityGroupsDelete,
+    /// Returns a network security group with its rules.
     NetworkSecurityGroupsGet,
     /// Lists the network security groups of a resource group.
     NetworkSecurityGroupsList,
+    /// Lists the network security groups of a subscription.
+    NetworkSecurityGroupsListAll,
+    /// Replaces the tags of a network security group.
+    NetworkSecurityGroupsUpdateTags,
     /// Polls a long-running operation, by its status or by its location.
     OperationsGet,
+    /// Polls the operation of a resource group by its location.
+    OperationsGetResult,
     /// Returns a resource provider with its types.
     ProvidersGet,
+    /// Lists the resource providers.
+    ProvidersList,
+    /// Registers a resource provider, which is without effect: all are.
+    ProvidersRegister,
     /// Creates a public address, or changes its tags. Long-running.
     PublicIPAddressesCreateOrUpdate,
     /// Deletes a public address that is not attached. Long-running.
@@ -65,22 +88,102 @@ pub enum Operation {
     PublicIPAddressesList,
     /// Lists the public addresses of a subscription.
     PublicIPAddressesListAll,
+    /// Replaces the tags of a public address.
+    PublicIPAddressesUpdateTags,
     /// Checks that a resource group exists: 204 or 404.
     ResourceGroupsCheckExistence,
+    /// Creates a resource group, or replaces its tags.
+    ResourceGroupsCreateOrUpdate,
+    /// Deletes a resource group with everything in it. Long-running.
+    ResourceGroupsDelete,
     /// Returns a resource group.
     ResourceGroupsGet,
     /// Lists the resource groups.
     ResourceGroupsList,
+    /// Replaces the tags of a resource group.
+    ResourceGroupsUpdate,
     /// Lists the sizes with the locations and zones that offer them.
     ResourceSkusList,
+    /// Lists the resources of a subscription.
+    ResourcesList,
+    /// Lists the resources of a resource group.
+    ResourcesListByResourceGroup,
+    /// Creates or replaces a rule of a network security group. Long-running.
+    SecurityRulesCreateOrUpdate,
+    /// Deletes a rule of a network security group. Long-running.
+    SecurityRulesDelete,
+    /// Returns a rule of a network security group.
+    SecurityRulesGet,
+    /// Lists the rules of a network security group.
+    SecurityRulesList,
+    /// Creates a snapshot of a disk or of a snapshot. Long-running, 202.
+    SnapshotsCreateOrUpdate,
+    /// Deletes a snapshot. Long-running.
+    SnapshotsDelete,
+    /// Returns a snapshot.
+    SnapshotsGet,
+    /// Lists the snapshots of a subscription.
+    SnapshotsList,
+    /// Lists the snapshots of a resource group.
+    SnapshotsListByResourceGroup,
+    /// Replaces the tags of a snapshot. Long-running, 202.
+    SnapshotsUpdate,
+    /// Creates or replaces an SSH key.
+    SshPublicKeysCreate,
+    /// Deletes an SSH key.
+    SshPublicKeysDelete,
+    /// Returns an SSH key.
+    SshPublicKeysGet,
+    /// Lists the SSH keys of a resource group.
+    SshPublicKeysListByResourceGroup,
+    /// Lists the SSH keys of a subscription.
+    SshPublicKeysListBySubscription,
+    /// Changes tags or key of an SSH key.
+    SshPublicKeysUpdate,
+    /// Creates or replaces a subnet. Long-running.
+    SubnetsCreateOrUpdate,
+    /// Deletes a subnet that no interface uses. Long-running.
+    SubnetsDelete,
     /// Returns a subnet.
     SubnetsGet,
     /// Lists the subnets of a virtual network.
     SubnetsList,
+    /// Returns a subscription.
+    SubscriptionsGet,
+    /// Lists the subscriptions.
+    SubscriptionsList,
     /// Lists the locations.
     SubscriptionsListLocations,
+    /// Replaces the tags of a resource group or resource.
+    TagsCreateOrUpdateAtScope,
+    /// Removes the tags of a resource group or resource.
+    TagsDeleteAtScope,
+    /// Returns the tags of a resource group or resource.
+    TagsGetAtScope,
+    /// Lists the tags that the resources of a subscription have.
+    TagsList,
+    /// Merges, replaces or removes some tags of a resource group or resource.
+    TagsUpdateAtScope,
+    /// Lists the tenants: always one.
+    TenantsList,
     /// Lists the quotas of a location with their usage.
     UsageList,
+    /// Deletes an extension: there is never one, so always 204.
+    VirtualMachineExtensionsDelete,
+    /// Returns an extension: there is never one, so always 404.
+    VirtualMachineExtensionsGet,
+    /// Lists the extensions of a virtual machine: always empty.
+    VirtualMachineExtensionsList,
+    /// Returns a version of an image.
+    VirtualMachineImagesGet,
+    /// Lists the versions of an image.
+    VirtualMachineImagesList,
+    /// Lists the offers of a publisher.
+    VirtualMachineImagesListOffers,
+    /// Lists the publishers of images.
+    VirtualMachineImagesListPublishers,
+    /// Lists the SKUs of an offer.
+    VirtualMachineImagesListSkus,
     /// Lists the sizes of a location.
     VirtualMachineSizesList,
     /// Creates or changes a virtual machine. Long-running, 201 or 200.
@@ -99,10 +202,16 @@ pub enum Operation {
     VirtualMachinesList,
     /// Lists the virtual machines of a subscription; `statusOnly` returns only the states.
     VirtualMachinesListAll,
+    /// Lists the sizes that a virtual machine can have.
+    VirtualMachinesListAvailableSizes,
     /// Lists the virtual machines of a subscription in a location.
     VirtualMachinesListByLocation,
     /// Stops a virtual machine, which keeps its machine. Long-running.
     VirtualMachinesPowerOff,
+    /// Applies the state of a virtual machine again, without effect. Long-running.
+    VirtualMachinesReapply,
+    /// Moves a running virtual machine to another machine, which restarts it. Long-running.
+    VirtualMachinesRedeploy,
     /// Restarts a running virtual machine. Long-running.
     VirtualMachinesRestart,
     /// Returns the URL of the serial console.
@@ -113,108 +222,18 @@ pub enum Operation {
     VirtualMachinesStart,
     /// Changes some properties of a virtual machine. Long-running.
     VirtualMachinesUpdate,
+    /// Creates or replaces a virtual network. Long-running.
+    VirtualNetworksCreateOrUpdate,
+    /// Deletes a virtual network that no interface uses. Long-running.
+    VirtualNetworksDelete,
     /// Returns a virtual network with its subnets.
     VirtualNetworksGet,
     /// Lists the virtual networks of a resource group.
     VirtualNetworksList,
     /// Lists the virtual networks of a subscription.
     VirtualNetworksListAll,
-}
-
-/// The beginning of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
-    /// No prefix.
-    Root,
-    /// `subscriptions/{}`.
-    Subscription,
-    /// `subscriptions/{}/resourceGroups/{}/providers`.
-    Group,
-}
-
-impl Scope {
-    /// Returns the segments of the prefix.
-    const fn segments(self) -> &'static [&'static str] {
-        match self {
-            Self::Root => &[],
-            Self::Subscription => &["subscriptions", "{}"],
-            Self::Group => &["subscriptions", "{}", "resourceGroups", "{}", "providers"],
-        }
-    }
-}
-
-/// An operation with its name, its method, and its path: the prefix and the rest.
-type Route = (Operation, &'static str, &'static str, Scope, &'static str);
-
-use Operation as O;
-
-/// All operations, sorted by name.
-#[rustfmt::skip]
-const ROUTES: [Route; 52] = [
-    (O::BlobGet, "Blob_Get", "GET", Root, "bootdiagnostics/{}/{}"),
-    (O::DisksCreateOrUpdate, "Disks_CreateOrUpdate", "PUT", Group, "Microsoft.Compute/disks/{}"),
-    (O::DisksDelete, "Disks_Delete", "DELETE", Group, "Microsoft.Compute/disks/{}"),
-    (O::DisksGet, "Disks_Get", "GET", Group, "Microsoft.Compute/disks/{}"),
-    (O::DisksList, "Disks_List", "GET", Subscription, "providers/Microsoft.Compute/disks"),
-    (O::DisksListByResourceGroup, "Disks_ListByResourceGroup", "GET", Group, "Microsoft.Compute/disks"),
-    (O::ImagesCreateOrUpdate, "Images_CreateOrUpdate", "PUT", Group, "Microsoft.Compute/images/{}"),
-    (O::ImagesDelete, "Images_Delete", "DELETE", Group, "Microsoft.Compute/images/{}"),
-    (O::ImagesGet, "Images_Get", "GET", Group, "Microsoft.Compute/images/{}"),
-    (O::ImagesList, "Images_List", "GET", Subscription, "providers/Microsoft.Compute/images"),
-    (O::ImagesListByResourceGroup, "Images_ListByResourceGroup", "GET", Group, "Microsoft.Compute/images"),
-    (O::NetworkInterfacesCreateOrUpdate, "NetworkInterfaces_CreateOrUpdate", "PUT", Group, "Microsoft.Network/networkInterfaces/{}"),
-    (O::NetworkInterfacesDelete, "NetworkInterfaces_Delete", "DELETE", Group, "Microsoft.Network/networkInterfaces/{}"),
-    (O::NetworkInterfacesGet, "NetworkInterfaces_Get", "GET", Group, "Microsoft.Network/networkInterfaces/{}"),
-    (O::NetworkInterfacesList, "NetworkInterfaces_List", "GET", Group, "Microsoft.Network/networkInterfaces"),
-    (O::NetworkInterfacesListAll, "NetworkInterfaces_ListAll", "GET", Subscription, "providers/Microsoft.Network/networkInterfaces"),
-    (O::NetworkSecurityGroupsGet, "NetworkSecurityGroups_Get", "GET", Group, "Microsoft.Network/networkSecurityGroups/{}"),
-    (O::NetworkSecurityGroupsList, "NetworkSecurityGroups_List", "GET", Group, "Microsoft.Network/networkSecurityGroups"),
-    (O::OperationsGet, "Operations_Get", "GET", Subscription, "providers/{}/locations/{}/operations/{}"),
-    (O::ProvidersGet, "Providers_Get", "GET", Subscription, "providers/{}"),
-    (O::PublicIPAddressesCreateOrUpdate, "PublicIPAddresses_CreateOrUpdate", "PUT", Group, "Microsoft.Network/publicIPAddresses/{}"),
-    (O::PublicIPAddressesDelete, "PublicIPAddresses_Delete", "DELETE", Group, "Microsoft.Network/publicIPAddresses/{}"),
-    (O::PublicIPAddressesGet, "PublicIPAddresses_Get", "GET", Group, "Microsoft.Network/publicIPAddresses/{}"),
-    (O::PublicIPAddressesList, "PublicIPAddresses_List", "GET", Group, "Microsoft.Network/publicIPAddresses"),
-    (O::PublicIPAddressesListAll, "PublicIPAddresses_ListAll", "GET", Subscription, "providers/Microsoft.Network/publicIPAddresses"),
-    (O::ResourceGroupsCheckExistence, "ResourceGroups_CheckExistence", "HEAD", Subscription, "resourceGroups/{}"),
-    (O::ResourceGroupsGet, "ResourceGroups_Get", "GET", Subscription, "resourceGroups/{}"),
-    (O::ResourceGroupsList, "ResourceGroups_List", "GET", Subscription, "resourceGroups"),
-    (O::ResourceSkusList, "ResourceSkus_List", "GET", Subscription, "providers/Microsoft.Compute/skus"),
-    (O::SubnetsGet, "Subnets_Get", "GET", Group, "Microsoft.Network/virtualNetworks/{}/subnets/{}"),
-    (O::SubnetsList, "Subnets_List", "GET", Group, "Microsoft.Network/virtualNetworks/{}/subnets"),
-    (O::SubscriptionsListLocations, "Subscriptions_ListLocations", "GET", Subscription, "locations"),
-    (O::UsageList, "Usage_List", "GET", Subscription, "providers/Microsoft.Compute/locations/{}/usages"),
-    (O::VirtualMachineSizesList, "VirtualMachineSizes_List", "GET", Subscription, "providers/Microsoft.Compute/locations/{}/vmSizes"),
-    (O::VirtualMachinesCreateOrUpdate, "VirtualMachines_CreateOrUpdate", "PUT", Group, "Microsoft.Compute/virtualMachines/{}"),
-    (O::VirtualMachinesDeallocate, "VirtualMachines_Deallocate", "POST", Group, "Microsoft.Compute/virtualMachines/{}/deallocate"),
-    (O::VirtualMachinesDelete, "VirtualMachines_Delete", "DELETE", Group, "Microsoft.Compute/virtualMachines/{}"),
-    (O::VirtualMachinesGeneralize, "VirtualMachines_Generalize", "POST", Group, "Microsoft.Compute/virtualMachines/{}/generalize"),
-    (O::VirtualMachinesGet, "VirtualMachines_Get", "GET", Group, "Microsoft.Compute/virtualMachines/{}"),
-    (O::VirtualMachinesInstanceView, "VirtualMachines_InstanceView", "GET", Group, "Microsoft.Compute/virtualMachines/{}/instanceView"),
-    (O::VirtualMachinesList, "VirtualMachines_List", "GET", Group, "Microsoft.Compute/virtualMachines"),
-    (O::VirtualMachinesListAll, "VirtualMachines_ListAll", "GET", Subscription, "providers/Microsoft.Compute/virtualMachines"),
-    (O::VirtualMachinesListByLocation, "VirtualMachines_ListByLocation", "GET", Subscription, "providers/Microsoft.Compute/locations/{}/virtualMachines"),
-    (O::VirtualMachinesPowerOff, "VirtualMachines_PowerOff", "POST", Group, "Microsoft.Compute/virtualMachines/{}/powerOff"),
-    (O::VirtualMachinesRestart, "VirtualMachines_Restart", "POST", Group, "Microsoft.Compute/virtualMachines/{}/restart"),
-    (O::VirtualMachinesRetrieveBootDiagnosticsData, "VirtualMachines_RetrieveBootDiagnosticsData", "POST", Group, "Microsoft.Compute/virtualMachines/{}/retrieveBootDiagnosticsData"),
-    (O::VirtualMachinesSimulateEviction, "VirtualMachines_SimulateEviction", "POST", Group, "Microsoft.Compute/virtualMachines/{}/simulateEviction"),
-    (O::VirtualMachinesStart, "VirtualMachines_Start", "POST", Group, "Microsoft.Compute/virtualMachines/{}/start"),
-    (O::VirtualMachinesUpdate, "VirtualMachines_Update", "PATCH", Group, "Microsoft.Compute/virtualMachines/{}"),
-    (O::VirtualNetworksGet, "VirtualNetworks_Get", "GET", Group, "Microsoft.Network/virtualNetworks/{}"),
-    (O::VirtualNetworksList, "VirtualNetworks_List", "GET", Group, "Microsoft.Network/virtualNetworks"),
-    (O::VirtualNetworksListAll, "VirtualNetworks_ListAll", "GET", Subscription, "providers/Microsoft.Network/virtualNetworks"),
-];
-
-/// The result of routing a method and a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum RouteMatch {
-    /// An operation, and the segments that the braces matched: the subscription first, the resource
-    /// group second if the path has one.
-    Operation(Operation, Vec<String>),
-    /// The path exists with other methods only: 405.
-    OtherMethod,
-    /// The path does not exist: 404.
-    NotFound,
+    /// Replaces the tags of a virtual network.
+    VirtualNetworksUpdateTags,
 }
 
 impl Operation {
@@ -235,52 +254,28 @@ impl Operation {
     /// assert_eq!(Operation::from_name("VirtualMachines_Dance"), None);
     /// ```
     pub fn name(self) -> &'static str {
-        let row = ROUTES.iter().find(|(operation, ..)| *operation == self);
-        row.map_or("", |(_, name, ..)| name)
+        // Rows and variants have the same order, which a test checks.
+        ROUTES.get(self as usize).map_or("", |(_, name, ..)| name)
     }
 
     /// Returns the operation of that name, or `None` if the emulator does not support it.
     pub fn from_name(name: &str) -> Option<Self> {
-        let row = ROUTES.iter().find(|(_, known, ..)| *known == name);
-        row.map(|(operation, ..)| *operation)
+        let row = ROUTES
+            .binary_search_by(|(_, known, ..)| (*known).cmp(name))
+            .ok()?;
+        ROUTES.get(row).map(|(operation, ..)| *operation)
     }
 
-    /// Finds the operation of a method and the decoded segments of a path.
-    pub(crate) fn route(method: &str, segments: &[String]) -> RouteMatch {
-        let mut found = RouteMatch::NotFound;
-        for (operation, _, expected, scope, rest) in ROUTES {
-            let Some(captured) = match_path(segments, scope, rest) else {
-                continue;
-            };
-            if expected == method {
-                return RouteMatch::Operation(operation, captured);
-            }
-            found = RouteMatch::OtherMethod;
-        }
-        found
-    }
-
-    /// Whether the operation belongs to blob storage and not to the resource manager, so that it
-    /// needs neither a token nor an API version.
+    /// Whether the operation needs neither a token nor an API version: the blob storage's, and the
+    /// one that a client reads before it has a token.
     pub(crate) fn is_public(self) -> bool {
-        self == Self::BlobGet
+        matches!(self, Self::BlobGet | Self::MetadataEndpoints)
     }
-}
 
-/// Matches segments against a pattern, and returns what the braces matched.
-fn match_path(segments: &[String], scope: Scope, rest: &str) -> Option<Vec<String>> {
-    let pattern = scope.segments().iter().copied().chain(rest.split('/'));
-    let mut remaining = segments.iter();
-    let mut captured = Vec::new();
-    for expected in pattern {
-        let segment = remaining.next()?;
-        if expected == "{}" {
-            captured.push(segment.clone());
-        } else if !expected.eq_ignore_ascii_case(segment) {
-            return None;
-        }
+    /// Whether the operation's path names a subscription.
+    pub(crate) fn has_subscription(self) -> bool {
+        !self.is_public() && !matches!(self, Self::SubscriptionsList | Self::TenantsList)
     }
-    remaining.next().is_none().then_some(captured)
 }
 
 impl From<Operation> for &'static str {
@@ -301,11 +296,6 @@ impl TryFrom<String> for Operation {
 mod tests {
     use super::*;
 
-    fn route(method: &str, path: &str) -> RouteMatch {
-        let segments: Vec<_> = path.split('/').map(str::to_owned).collect();
-        Operation::route(method, &segments)
-    }
-
     #[test]
     fn names_are_sorted_and_round_trip() {
         let names: Vec<_> = Operation::all().map(Operation::name).collect();
@@ -317,21 +307,5 @@ mod tests {
             assert_eq!(serde_json::from_str::<Operation>(&text).unwrap(), operation);
         }
         assert!(serde_json::from_str::<Operation>("\"VirtualMachines_Dance\"").is_err());
-    }
-
-    #[test]
-    fn paths_are_routed_in_any_case() {
-        let path = "Subscriptions/s/resourcegroups/g/PROVIDERS/microsoft.compute/virtualmachines/Vm/poweroff";
-        let captured = ["s", "g", "Vm"].map(str::to_owned).to_vec();
-        let expected = RouteMatch::Operation(Operation::VirtualMachinesPowerOff, captured);
-        assert_eq!(route("POST", path), expected);
-        assert_eq!(route("GET", path), RouteMatch::OtherMethod);
-        assert_eq!(route("GET", "subscriptions/s/dogs"), RouteMatch::NotFound);
-        let captured = ["s", "Microsoft.Compute"].map(str::to_owned).to_vec();
-        let expected = RouteMatch::Operation(Operation::ProvidersGet, captured);
-        assert_eq!(
-            route("GET", "subscriptions/s/providers/Microsoft.Compute"),
-            expected
-        );
     }
 }

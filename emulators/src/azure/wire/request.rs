@@ -1,8 +1,8 @@
 //! Parses a request: authentication, API version, operation, names, query and document.
 //!
 //! Owns every refusal that happens before a request counts as a call: no token (401), no or an
-//! invalid API version (400), an unknown path (404) or method (405), and an invalid document (400).
-//! Such a request is not counted, is not recorded and cannot have a fault injected.
+//! invalid API version (400), an operation that is not emulated (501), and an invalid document
+//! (400). Such a request is not counted and cannot have a fault injected.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use super::{
     id::{Id, Kind},
-    operation::{Operation, RouteMatch},
+    not_emulated::not_emulated,
+    operation::Operation,
+    route::RouteMatch,
 };
 use crate::{
     azure::{error::Refusal, knobs::Knobs},
@@ -47,16 +49,17 @@ impl Request {
     /// Parses a request.
     ///
     /// The checks run in this order: token, API version, path and method, subscription, document.
-    /// The console blobs need no token, no version and no subscription.
+    /// The console blobs and the cloud's endpoints need no token, no version and no subscription.
     ///
     /// # Errors
     ///
     /// Returns the refusal of the first check that fails; see the functions below for the codes.
     pub(crate) fn read(request: &HttpRequest, knobs: &Knobs) -> Result<Self, Refusal> {
         let path = request.uri.path();
+        // Empty segments do not count: az sends paths with two slashes in a row.
         let segments: Vec<String> = path
-            .trim_matches('/')
             .split('/')
+            .filter(|segment| !segment.is_empty())
             .map(percent_decode)
             .collect();
         let found = Operation::route(request.method.as_str(), &segments);
@@ -70,10 +73,11 @@ impl Request {
         }
         let (operation, names) = match found {
             RouteMatch::Operation(operation, names) => (operation, names),
-            RouteMatch::OtherMethod => return Err(method_not_allowed(request.method.as_str())),
-            RouteMatch::NotFound => return Err(unknown_path(&segments)),
+            RouteMatch::NotFound => {
+                return Err(not_emulated(request.method.as_str(), &segments));
+            }
         };
-        if !public {
+        if operation.has_subscription() {
             check_subscription(names.first().map_or("", String::as_str), knobs)?;
         }
         let text = |name| {
@@ -236,33 +240,6 @@ fn check_subscription(subscription: &str, knobs: &Knobs) -> Result<(), Refusal> 
     }
     let message = format!("The subscription '{subscription}' could not be found.");
     Err(Refusal::new(404, "SubscriptionNotFound", message))
-}
-
-/// Returns 405 `MethodNotAllowed`, for a path that has other methods.
-fn method_not_allowed(method: &str) -> Refusal {
-    let message = format!("The HTTP method '{method}' is not supported for the resource.");
-    Refusal::new(405, "MethodNotAllowed", message)
-}
-
-/// Returns 404 `InvalidResourceType` for an unknown type of a provider, or 404
-/// `MissingSubscription` for any other unknown path.
-fn unknown_path(segments: &[String]) -> Refusal {
-    let after = segments
-        .iter()
-        .skip_while(|segment| !segment.eq_ignore_ascii_case("providers"));
-    let mut after = after.skip(1);
-    match (after.next(), after.next()) {
-        (Some(provider), Some(kind)) => {
-            let message = format!(
-                "The resource type '{kind}' could not be found in the namespace '{provider}'."
-            );
-            Refusal::new(404, "InvalidResourceType", message)
-        }
-        _ => {
-            let message = "The request did not have a subscription or a valid tenant level resource provider.";
-            Refusal::new(404, "MissingSubscription", message)
-        }
-    }
 }
 
 /// Parses the query. Names become lower case; the last one of repeated names counts.
