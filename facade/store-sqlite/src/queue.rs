@@ -5,12 +5,18 @@
 //! syncs, the runtime is never blocked, and a dropped future removes nothing from the queue: a
 //! queued transaction is executed.
 //!
+//! Writers that commit again and again would fall into two groups: the first one that has its result
+//! would be committed alone, while the others wait for its sync. So a group that follows a larger one
+//! waits a moment, as long as more writers arrive; see [`Queue::gather`].
+//!
 //! The queue has no thread of its own: under tokio's paused clock, waiting for a thread looks idle
 //! and time would jump.
 
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::{Duration, Instant},
 };
 
 use fleetwright_store::{Prepared, Result, Revision, StoreError};
@@ -21,6 +27,13 @@ use crate::{error::unavailable, writer::Writer};
 /// The largest number of transactions in one commit. It limits how long the first one waits for the
 /// others.
 const GROUP: usize = 64;
+
+/// How long a group waits for one more writer. A sync takes several times as long.
+const PAUSE: Duration = Duration::from_micros(50);
+/// How many times it waits at most.
+const PAUSES: usize = 20;
+/// After this time, the writers of a group are not expected again.
+const RECENT: Duration = Duration::from_millis(5);
 
 /// The queue in front of the writer. A worker never holds both locks at the same time, so callers
 /// can queue writes during a commit.
@@ -37,6 +50,8 @@ struct Waiting {
     jobs: VecDeque<Job>,
     /// Whether a worker runs or is about to. If not, the next caller starts one.
     has_worker: bool,
+    /// The size of the last group, and when it was committed.
+    last: Option<(usize, Instant)>,
 }
 
 /// A queued write with the channel for its result.
@@ -114,6 +129,26 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits until as many writers have arrived as were in the last group, if that was a moment ago. Stops when none
+    /// arrives during one pause, so it costs a writer that stays alone one pause, and only after a larger group.
+    fn gather(&self, mut pause: impl FnMut()) {
+        let (mut arrived, expected) = {
+            let waiting = self.waiting();
+            let recent = waiting.last.filter(|(_, at)| at.elapsed() < RECENT);
+            (waiting.jobs.len(), recent.map_or(0, |(count, _)| count))
+        };
+        for _ in 0..PAUSES {
+            if arrived >= expected {
+                return;
+            }
+            pause();
+            let before = std::mem::replace(&mut arrived, self.waiting().jobs.len());
+            if arrived == before {
+                return;
+            }
+        }
+    }
+
     /// Takes up to [`GROUP`] jobs. If there are none, marks the queue as without a worker: both
     /// happen under one lock, so that no job is left behind.
     fn next_group(&self) -> Option<Vec<Job>> {
@@ -137,25 +172,28 @@ struct QueueWorker {
 impl QueueWorker {
     /// Commits groups until the queue is empty.
     fn work(mut self) {
-        let Some(mut group) = self.queue.next_group() else {
-            self.is_done = true;
-            return;
-        };
         loop {
+            self.queue.gather(|| thread::sleep(PAUSE));
+            let Some(group) = self.queue.next_group() else {
+                self.is_done = true;
+                return;
+            };
             let results = self.queue.writer().write(group);
-            match self.queue.next_group() {
-                Some(next) => {
-                    send_results(results);
-                    group = next;
-                }
-                None => {
-                    // From here on another worker may use the queue. It is released before results
-                    // are sent, so that a caller that then drops the store has closed the file.
-                    self.is_done = true;
-                    drop(self);
-                    return send_results(results);
-                }
+            let is_last = {
+                let mut waiting = self.queue.waiting();
+                waiting.last = Some((results.len(), Instant::now()));
+                waiting.has_worker = !waiting.jobs.is_empty();
+                !waiting.has_worker
+            };
+            if is_last {
+                // From here on another worker may use the queue. It is released before results
+                // are sent, so that a caller that then drops the store has closed the file.
+                self.is_done = true;
+                drop(self);
+                return send_results(results);
             }
+            // Before the next group is taken, so that these writers can be in it.
+            send_results(results);
         }
     }
 }
@@ -179,5 +217,85 @@ impl Drop for QueueWorker {
                 "the runtime ended before the transaction started",
             )));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use fleetwright_store::Schema;
+    use rusqlite::Connection;
+    use tempfile::TempDir;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::{SqliteOptions, cache::Cache, checkpoint::Log, setup};
+
+    /// A queue of an empty store, whose last group had this many transactions.
+    fn queue(path: &Path, last: usize) -> Queue {
+        let schema = Schema::builder().build().unwrap();
+        let opened = setup::open(path, &schema, &SqliteOptions::default()).unwrap();
+        let writer: Connection = opened.writer;
+        let queue = Queue::new(Writer {
+            connection: writer,
+            cache: Arc::new(Cache::new(0)),
+            schema: Arc::new(schema),
+            keep_commits: 1,
+            head: watch::Sender::new(Revision::ZERO),
+            has_unresolved_commit: false,
+            log: Log::new(path, Duration::ZERO),
+            _lock: Arc::new(opened.lock),
+        });
+        // In the future, so that a slow machine does not forget it.
+        let at = Instant::now() + Duration::from_secs(3600);
+        queue.waiting().last = Some((last, at));
+        queue
+    }
+
+    fn add(queue: &Queue, count: usize) {
+        for _ in 0..count {
+            queue.waiting().jobs.push_back(Job {
+                request: WriteRequest::Compact(Revision::ZERO),
+                result_sender: oneshot::channel().0,
+            });
+        }
+    }
+
+    /// Gathers while this many writers arrive in each pause. Returns the number of pauses, and the size of the group.
+    fn gathered(last: usize, arrivals: &[usize]) -> (usize, usize) {
+        let folder = TempDir::new().unwrap();
+        let queue = queue(&folder.path().join("store.db"), last);
+        add(&queue, 1);
+        let mut pauses = 0;
+        queue.gather(|| {
+            add(&queue, arrivals.get(pauses).copied().unwrap_or_default());
+            pauses += 1;
+        });
+        (pauses, queue.next_group().unwrap().len())
+    }
+
+    #[test]
+    fn group_waits_for_the_writers_of_the_group_before() {
+        assert_eq!(gathered(6, &[2, 2, 1, 9]), (3, 6));
+    }
+
+    #[test]
+    fn group_waits_only_as_long_as_writers_arrive() {
+        assert_eq!(gathered(64, &[3, 0, 60]), (2, 4));
+        assert_eq!(gathered(64, &[1; 100]), (PAUSES, 1 + PAUSES));
+    }
+
+    #[test]
+    fn lone_writer_does_not_wait() {
+        assert_eq!(gathered(1, &[1]), (0, 1));
+    }
+
+    #[test]
+    fn writers_of_an_old_group_are_not_expected() {
+        let folder = TempDir::new().unwrap();
+        let queue = queue(&folder.path().join("store.db"), 64);
+        queue.waiting().last = Instant::now().checked_sub(RECENT).map(|at| (64, at));
+        queue.gather(|| panic!("it waited"));
     }
 }
