@@ -10,6 +10,7 @@ import sys
 import ec2_libcloud_contract
 import ec2_model
 import ec2_moto_comparison
+import ec2_resources_with_boto3
 import ec2_with_awscli
 import ec2_with_boto3
 import ec2_with_libcloud
@@ -24,6 +25,7 @@ ACTIONS = [
     "DescribeVolumes", "DescribeNetworkInterfaces", "DescribeAvailabilityZones", "DescribeSubnets",
     "DescribeSecurityGroups", "GetConsoleOutput", "CreateImage", "DescribeInstanceStatus", "DescribeInstanceAttribute",
     "DescribeAddresses", "DeregisterImage", "DescribeSnapshots", "DeleteSnapshot",
+    *ec2_resources_with_boto3.ACTIONS,
 ]
 
 
@@ -31,7 +33,11 @@ def main():
     work = pathlib.Path(sys.argv[2])
     clients = {"boto3": (ec2_with_boto3, lambda proxy: ec2_with_boto3.client(proxy.url)), "awscli": (ec2_with_awscli, lambda proxy: proxy.url),
                "libcloud": (ec2_with_libcloud, lambda proxy: ec2_with_libcloud.driver(proxy.port))}
-    run_checks("ec2", ec2_model, clients, {"libcloud": ec2_with_libcloud.NO_CALL}, ACTIONS,
+    # awscli has botocore's model of every action, so boto3 alone covers the further ones.
+    further = set(ec2_resources_with_boto3.ACTIONS)
+    no_call = {"awscli": further, "libcloud": ec2_with_libcloud.NO_CALL | further}
+    ec2_with_boto3.CASES.extend(ec2_resources_with_boto3.CASES)
+    run_checks("ec2", ec2_model, clients, no_call, ACTIONS,
          more=lambda results, emulator: run_more(results, emulator, work))
 
 

@@ -171,8 +171,10 @@ def refusals(ec2, emulator):
     ]:
         refused(code, 400, call, **arguments)
     refused("DryRunOperation", 412, launch, ec2=ec2, DryRun=True)
-    refused("AuthFailure", 401, client(ec2.meta.endpoint_url, key="nobody").describe_instances)
-    refused("AuthFailure", 401, client(ec2.meta.endpoint_url, region="eu-west-1").describe_instances)
+    client(ec2.meta.endpoint_url, key="anybody", region="eu-west-1").describe_instances()
+    with emulator.set_knobs(access_keys=["test"], check_region=True):
+        refused("AuthFailure", 401, client(ec2.meta.endpoint_url, key="nobody").describe_instances)
+        refused("AuthFailure", 401, client(ec2.meta.endpoint_url, region="eu-west-1").describe_instances)
     unsigned = botocore.config.Config(signature_version=botocore.UNSIGNED, retries={"total_max_attempts": 1})
     anybody = boto3.client("ec2", endpoint_url=ec2.meta.endpoint_url, region_name="us-east-1", config=unsigned)
     refused("MissingAuthenticationToken", 403, anybody.describe_instances)

@@ -46,6 +46,22 @@ impl AddressPool {
         self.returned.pop_front()
     }
 
+    /// Takes one address of the range, and returns whether it was free.
+    pub(crate) fn take_exactly(&mut self, address: Ipv4Addr) -> bool {
+        let number = u32::from(address).checked_sub(self.first);
+        let Some(number) = number.filter(|number| *number < self.size) else {
+            return false;
+        };
+        // The addresses before it were never used either; they are taken later.
+        while self.used <= number {
+            self.returned
+                .push_front(Ipv4Addr::from(self.first + self.used));
+            self.used += 1;
+        }
+        let free = self.returned.iter().position(|other| *other == address);
+        free.is_some_and(|position| self.returned.remove(position).is_some())
+    }
+
     /// Releases an address.
     pub(crate) fn release(&mut self, address: Ipv4Addr) {
         self.returned.push_back(address);
@@ -72,5 +88,20 @@ mod tests {
             0
         );
         assert_eq!(AddressPool::public().free(), (1 << 17) - 5);
+    }
+
+    #[test]
+    fn an_address_can_be_chosen_once() {
+        let mut pool = AddressPool::subnet("10.0.0.0/28".parse().unwrap(), (4, 1));
+        let chosen = Ipv4Addr::new(10, 0, 0, 7);
+        assert!(pool.take_exactly(chosen) && !pool.take_exactly(chosen));
+        assert!(!pool.take_exactly(Ipv4Addr::new(10, 0, 0, 1)));
+        assert!(!pool.take_exactly(Ipv4Addr::new(10, 0, 0, 15)));
+        let free = pool.free();
+        let rest: std::collections::BTreeSet<_> = std::iter::from_fn(|| pool.take()).collect();
+        assert_eq!(rest.len() as u64, free);
+        assert!(!rest.contains(&chosen));
+        pool.release(chosen);
+        assert!(pool.take_exactly(chosen));
     }
 }

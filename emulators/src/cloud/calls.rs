@@ -29,10 +29,17 @@ pub struct CallRecord {
     pub fault: Option<String>,
 }
 
+/// How many different unknown operations are counted by their names. Further ones are counted together.
+const MAX_UNKNOWN: usize = 1_000;
+
+/// The name under which further unknown operations are counted.
+const OTHERS: &str = "others";
+
 /// Counts and the latest records.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     counts: BTreeMap<&'static str, u64>,
+    unknown: BTreeMap<String, u64>,
     latest: VecDeque<CallRecord>,
 }
 
@@ -42,9 +49,22 @@ impl Calls {
         *self.counts.entry(operation).or_default() += 1;
     }
 
+    /// Counts a request for an operation that is not emulated.
+    pub(crate) fn count_unknown(&mut self, operation: &str) {
+        let operation: String = operation.chars().take(MAX_VALUE).collect();
+        let is_new = !self.unknown.contains_key(&operation);
+        let operation = if is_new && self.unknown.len() >= MAX_UNKNOWN {
+            OTHERS.to_owned()
+        } else {
+            operation
+        };
+        *self.unknown.entry(operation).or_default() += 1;
+    }
+
     /// Records a call, and drops the oldest record if there are too many.
     pub(crate) fn record(&mut self, mut record: CallRecord) {
-        for value in record.parameters.values_mut() {
+        let texts = std::iter::once(&mut record.operation).chain(record.parameters.values_mut());
+        for value in texts {
             if value.len() > MAX_VALUE {
                 *value = value.chars().take(MAX_VALUE).chain(['…']).collect();
             }
@@ -57,7 +77,9 @@ impl Calls {
 
     pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
         let count = |(name, count): (&&str, &u64)| ((*name).to_owned(), *count);
-        self.counts.iter().map(count).collect()
+        let mut counts = self.unknown.clone();
+        counts.extend(self.counts.iter().map(count));
+        counts
     }
 
     pub(crate) fn latest(&self) -> Vec<CallRecord> {
@@ -90,5 +112,17 @@ mod tests {
         );
         assert_eq!(latest[0].parameters["A"].chars().count(), MAX_VALUE + 1);
         assert_eq!(calls.counts()["CreateTags"], MAX_RECORDS as u64 + 1);
+    }
+
+    #[test]
+    fn unknown_operations_are_counted_within_a_bound() {
+        let mut calls = Calls::default();
+        for number in 0..MAX_UNKNOWN + 5 {
+            calls.count_unknown(&format!("Unknown{number}"));
+        }
+        calls.count_unknown("Unknown0");
+        let counts = calls.counts();
+        assert_eq!(counts.len(), MAX_UNKNOWN + 1);
+        assert_eq!((counts["Unknown0"], counts[OTHERS]), (2, 5));
     }
 }

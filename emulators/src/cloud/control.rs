@@ -16,7 +16,11 @@ use hyper::Method;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::{Cloud, Operation, RefusalInfo as _, fault::FaultRule, service::Service};
+use super::{
+    Cloud, Operation, RefusalInfo as _,
+    fault::FaultRule,
+    service::{LAST_YEAR, Service},
+};
 use crate::server::{HttpRequest, HttpResponse};
 
 const ROOT: &str = "/_emulator";
@@ -48,9 +52,17 @@ pub(super) fn handle<C: Cloud>(service: &Service<C>, request: &HttpRequest) -> H
                 bad_request(&format!("{}: {}", refusal.code(), refusal.message()))
             })
         }),
-        (&Method::POST, "advance") => read(body).map(|Advance { millis }| {
+        (&Method::POST, "advance") => read(body).and_then(|Advance { millis }| {
+            let max = service.max_advance();
+            if Duration::from_millis(millis) > max {
+                return Err(bad_request(&format!(
+                    "{millis} milliseconds are too many: the time would be after the year {LAST_YEAR}, whose dates clients \
+                     cannot parse; at most {} are possible",
+                    max.as_millis()
+                )));
+            }
             service.advance(Duration::from_millis(millis));
-            json!({})
+            Ok(json!({}))
         }),
         (&Method::POST, "reset") => read_or_default(body).map(|Reset { seed }| {
             service.reset(seed);

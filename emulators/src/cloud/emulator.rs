@@ -139,6 +139,9 @@ impl<C: Cloud> Emulator<C> {
     }
 
     /// Advances the emulator's time. Everything that becomes due happens before the next call.
+    ///
+    /// The time ends with the year 9900, because many clients cannot parse dates with five digits for a year. What would
+    /// exceed it is left out; the control endpoint refuses it.
     pub fn advance(&self, by: Duration) {
         self.service.advance(by);
     }

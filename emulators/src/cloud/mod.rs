@@ -79,12 +79,19 @@ pub trait Cloud: Debug + Sized + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The refusal of a request that is not a call: a bad signature, path, or body. It is not
-    /// counted, and no fault is injected into it.
+    /// The refusal of a request that is not a call: a bad signature, path, or body. It is recorded, and no fault is injected
+    /// into it. It is counted only if its operation is not emulated.
     fn parse(
         request: &HttpRequest,
         engine: &Self::Engine,
     ) -> Result<(Self::Operation, Self::Call), Self::Refusal>;
+
+    /// Returns the name under which a request that is not a call is recorded and counted, and its parameters without secrets.
+    /// Default: the method and the path.
+    fn name_request(request: &HttpRequest) -> (String, BTreeMap<String, String>) {
+        let name = format!("{} {}", request.method, request.uri.path());
+        (name, BTreeMap::new())
+    }
 
     /// Returns the parameters of a call for its record, without secrets.
     fn recorded_parameters(call: &Self::Call) -> BTreeMap<String, String>;

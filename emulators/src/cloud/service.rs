@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use chrono::{NaiveDate, NaiveTime};
 use fleetwright_chaos::{Clock, FaultPlan};
 
 use super::{
@@ -23,6 +24,9 @@ use crate::server::{Handler, HttpRequest, HttpResponse, ResponseFuture};
 
 /// How often a waiting call checks again: a test may advance the time meanwhile.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The time can be advanced to the beginning of this year, which leaves room for the times of later events.
+pub(super) const LAST_YEAR: i32 = 9_900;
 
 /// Everything behind the socket.
 #[derive(Debug)]
@@ -90,7 +94,21 @@ impl<C: Cloud> Service<C> {
         let mut state = self.state();
         C::parse(request, &state.engine).map_err(|refusal| {
             let request_id = state.engine.request_id();
-            C::response(Err(refusal), &request_id)
+            let (operation, parameters) = C::name_request(request);
+            let code = Some(refusal.code().to_owned());
+            let response = C::response(Err(refusal), &request_id);
+            if C::Operation::from_name(&operation).is_none() {
+                state.calls.count_unknown(&operation);
+            }
+            state.calls.record(CallRecord {
+                operation,
+                parameters,
+                request_id,
+                status: Some(response.status),
+                code,
+                fault: None,
+            });
+            response
         })
     }
 
@@ -188,8 +206,18 @@ impl<C: Cloud> Service<C> {
         C::perform_external(&mut self.state().engine, action)
     }
 
+    /// Advances the time, but at most by [`Service::max_advance`].
     pub(super) fn advance(&self, by: Duration) {
-        self.clock.advance(by);
+        self.clock.advance(by.min(self.max_advance()));
+    }
+
+    /// Returns by how much the time can be advanced: dates after [`LAST_YEAR`] have more than four digits for a year, which
+    /// clients cannot parse.
+    pub(super) fn max_advance(&self) -> Duration {
+        let now = self.clock.date_at(self.clock.elapsed());
+        let last = NaiveDate::from_ymd_opt(LAST_YEAR, 1, 1).unwrap_or_default();
+        let left = last.and_time(NaiveTime::MIN).and_utc() - now;
+        left.to_std().unwrap_or_default()
     }
 
     pub(super) fn add_fault(&self, rule: FaultRule<C::Operation>) {

@@ -3,13 +3,16 @@
 //! Owns plain values and their defaults. The engine owns what clients create: instances, volumes,
 //! their own images.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::Ipv4Addr};
 
 use ipnet::Ipv4Net;
 use serde::{Deserialize, Serialize};
 
-/// The VPC that contains everything.
+/// The default VPC, which contains all subnets and groups of the knobs by default.
 pub(crate) const VPC: &str = "vpc-00000000000000001";
+
+/// The address range of that VPC, as of every default VPC (Amazon VPC user guide, "Default VPC components").
+pub(crate) const DEFAULT_NETWORK: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(172, 31, 0, 0), 16);
 
 /// An instance type.
 ///
@@ -176,6 +179,14 @@ pub struct Subnet {
     /// Its tags.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
+    /// Its VPC. Default: the default VPC.
+    #[serde(default = "default_vpc")]
+    pub vpc: String,
+}
+
+/// Returns the id of the default VPC.
+fn default_vpc() -> String {
+    VPC.to_owned()
 }
 
 impl Subnet {
@@ -187,6 +198,7 @@ impl Subnet {
             cidr,
             public: true,
             tags: BTreeMap::new(),
+            vpc: default_vpc(),
         }
     }
 }
@@ -204,7 +216,7 @@ pub(crate) fn default_subnets(zones: &[String]) -> Vec<Subnet> {
         .collect()
 }
 
-/// A security group. The emulator filters no packets, so it has no rules here.
+/// A security group, with the rule of every new group. The emulator filters no packets.
 ///
 /// ```
 /// use fleetwright_emulators::ec2::{Knobs, SecurityGroup};

@@ -17,7 +17,7 @@ use super::{
     error::Refusal,
     knobs::Knobs,
     oracle::Oracle,
-    wire::{action::Action, params::Params, service::Service, sigv4},
+    wire::{action::Action, known, params::Params, service::Service, sigv4},
 };
 use crate::{
     cloud::{
@@ -56,6 +56,18 @@ impl Cloud for Ec2 {
     fn parse(request: &HttpRequest, engine: &Engine) -> Result<(Action, Self::Call), Refusal> {
         let (action, params) = parse_call(request, &engine.core.knobs)?;
         Ok((action, (action, params)))
+    }
+
+    /// Returns the action that a request names, also one that is not emulated, and its parameters.
+    fn name_request(request: &HttpRequest) -> (String, BTreeMap<String, String>) {
+        let body = request.body.as_deref().unwrap_or_default();
+        let params = Params::parse(request.uri.query().unwrap_or_default(), body);
+        let params = params.unwrap_or_default();
+        let name = params.peek("Action").map_or_else(
+            || format!("{} {}", request.method, request.uri.path()),
+            str::to_owned,
+        );
+        (name, params.recorded_parameters())
     }
 
     /// Returns all parameters except secrets, for the call record.
@@ -201,8 +213,9 @@ impl RefusalInfo for Refusal {
 /// # Errors
 ///
 /// `InvalidRequest` for another HTTP method than GET and POST, 413 or 408 for the body, the
-/// refusals of the signature, `MissingAction`, `InvalidAction`, `MissingParameter` without a
-/// version, and `NoSuchVersion` for another one than the service's.
+/// refusals of the signature, `MissingAction`, `UnsupportedOperation` for an action that EC2 has and the emulator has not,
+/// `InvalidAction` for any other one, `MissingParameter` without a version, and `NoSuchVersion` for another one than the
+/// service's.
 fn parse_call(request: &HttpRequest, knobs: &Knobs) -> Result<(Action, Params), Refusal> {
     if request.method != Method::GET && request.method != Method::POST {
         let message = format!("The HTTP method {} is not supported.", request.method);
@@ -232,13 +245,21 @@ fn check_call(
     service: Service,
     knobs: &Knobs,
 ) -> Result<Action, Refusal> {
+    let name = params.peek("Action");
+    let unknown = name.filter(|name| Action::from_name(name).is_none());
+    if let Some(name) = unknown.filter(|name| known::is_action(name)) {
+        return Err(not_emulated(name));
+    }
     sigv4::check(&request.headers, params, service.name(), knobs)?;
-    let Some(name) = params.peek("Action") else {
+    let Some(name) = name else {
         let message = "The request is missing an action.";
         return Err(Refusal::client("MissingAction", message));
     };
     let Some(action) = Action::from_name(name) else {
-        let message = format!("The action {name} is not valid for this web service.");
+        let message = format!(
+            "The action {name} is not valid for this web service. {}",
+            emulated_actions()
+        );
         return Err(Refusal::client("InvalidAction", message));
     };
     match params.peek("Version") {
@@ -252,6 +273,20 @@ fn check_call(
             Err(Refusal::client("NoSuchVersion", message))
         }
     }
+}
+
+/// Refuses an action that EC2 has, so that it cannot be taken for one about something that does not exist.
+fn not_emulated(name: &str) -> Refusal {
+    Refusal::unsupported(format!(
+        "The action {name} is not emulated. {}",
+        emulated_actions()
+    ))
+}
+
+/// Returns a sentence with the actions that the emulator has.
+fn emulated_actions() -> String {
+    let names = [actions_of(Service::Ec2), actions_of(Service::Sts)].concat();
+    format!("The emulator has: {}.", names.join(", "))
 }
 
 #[cfg(test)]

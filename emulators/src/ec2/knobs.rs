@@ -47,11 +47,14 @@ pub struct Knobs {
     /// The seed of all random choices: ids and lags. Default 0. A change takes effect at the next
     /// reset.
     pub seed: u64,
-    /// The region that signatures must be scoped to. Default `us-east-1`.
+    /// The region that responses name. Default `us-east-1`.
     pub region: String,
+    /// Whether signatures must be scoped to [`Knobs::region`]. Default false: a client may be configured for any region, and
+    /// sees the same resources.
+    pub check_region: bool,
     /// The account that owns everything. Default `123456789012`.
     pub account: String,
-    /// The access key ids that are accepted, with any secret. Default `test`.
+    /// The access key ids that are accepted, with any secret. Default: empty, which accepts any.
     pub access_keys: BTreeSet<String>,
     /// How long transitions take, and how long things are remembered. Default: [`Timing::default`].
     pub timing: Timing,
@@ -119,7 +122,8 @@ impl Default for Knobs {
             seed: 0,
             region: "us-east-1".to_owned(),
             account: "123456789012".to_owned(),
-            access_keys: ["test".to_owned()].into(),
+            check_region: false,
+            access_keys: BTreeSet::new(),
             timing: Timing::default(),
             lag: Lag::default(),
             page_size: NonZeroU32::MIN.saturating_add(999),
@@ -142,6 +146,29 @@ impl Default for Knobs {
             images: Image::standard(),
             types: TypeSpec::standard(),
         }
+    }
+}
+
+impl Knobs {
+    /// Renames the region and its zones: zones whose names begin with the old name get the new one, and so do those of the subnets
+    /// and the types.
+    ///
+    /// ```
+    /// let mut knobs = fleetwright_emulators::ec2::Knobs::default();
+    /// knobs.rename_region("eu-west-1");
+    /// assert_eq!(knobs.zones[0], "eu-west-1a");
+    /// assert_eq!(knobs.subnets[0].zone, "eu-west-1a");
+    /// ```
+    pub fn rename_region(&mut self, name: &str) {
+        let zones = self.zones.iter_mut();
+        let zones = zones.chain(self.subnets.iter_mut().map(|subnet| &mut subnet.zone));
+        let zones = zones.chain(self.types.iter_mut().flat_map(|spec| &mut spec.zones));
+        for zone in zones {
+            if let Some(rest) = zone.strip_prefix(&self.region) {
+                *zone = format!("{name}{rest}");
+            }
+        }
+        name.clone_into(&mut self.region);
     }
 }
 

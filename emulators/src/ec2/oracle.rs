@@ -208,7 +208,7 @@ fn oracle_instance(engine: &Engine, instance: &Instance) -> OracleInstance {
         image: fixed.image.clone(),
         zone: fixed.zone.clone(),
         subnet: fixed.subnet.clone(),
-        security_groups: fixed.groups.clone(),
+        security_groups: (*version.groups).clone(),
         market: fixed.market,
         private_ip: attached.then_some(fixed.private_ip),
         public_ip: version.public_ip,

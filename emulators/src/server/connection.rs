@@ -14,6 +14,7 @@ use tokio::{
 use super::{
     Delivery, HEAD_TIMEOUT, Handler, HttpRequest, HttpResponse,
     body::{self, ResponseBody},
+    open::{self, Activity},
 };
 
 /// The delay after a failed accept, for example without free file descriptors.
@@ -31,20 +32,35 @@ pub(super) async fn accept(
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => drop(tokio::spawn(serve_connection_to_end(
-                stream,
-                Arc::clone(&handler),
-            ))),
+            Ok((stream, _)) => {
+                let activity = Arc::new(Activity::default());
+                let serving =
+                    serve_connection_to_end(stream, Arc::clone(&handler), Arc::clone(&activity));
+                let task = tokio::spawn(open::until_closed(Arc::clone(&activity), serving));
+                open::add(activity, task.abort_handle());
+            }
+            // The descriptors may be exhausted: an unused connection makes room for a new one.
+            Err(_) if open::close_unused() => tokio::task::yield_now().await,
             Err(_) => tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
         }
     }
 }
 
 /// Serves one connection to its end. A connection that ends with an error is reset, not closed.
-async fn serve_connection_to_end(stream: TcpStream, handler: Arc<dyn Handler>) {
+async fn serve_connection_to_end(
+    stream: TcpStream,
+    handler: Arc<dyn Handler>,
+    activity: Arc<Activity>,
+) {
     // Small responses would otherwise wait for the client's acknowledgement.
     let _ = stream.set_nodelay(true);
-    let serve = service::service_fn(move |request| respond(request, Arc::clone(&handler)));
+    let serve = service::service_fn(move |request| {
+        let (handler, activity) = (Arc::clone(&handler), Arc::clone(&activity));
+        async move {
+            let _busy = activity.begin();
+            respond(request, handler).await
+        }
+    });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
@@ -129,7 +145,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move {
             let (stream, _) = listener.accept().await.unwrap();
-            serve_connection_to_end(stream, Arc::new(Greeter)).await;
+            serve_connection_to_end(stream, Arc::new(Greeter), Arc::default()).await;
         });
         let mut client = TcpStream::connect(address).await.unwrap();
         greet(&mut client).await.unwrap();

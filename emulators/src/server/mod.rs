@@ -8,6 +8,7 @@
 
 mod body;
 mod connection;
+mod open;
 
 use std::{future::Future, io, net::SocketAddr, pin::Pin, sync::Arc, thread, time::Duration};
 

@@ -31,7 +31,9 @@ fn get_and_post_are_the_same() {
 
 #[test]
 fn invalid_request_gets_ec2s_error() {
-    let emulator = start();
+    let mut knobs = Knobs::default();
+    knobs.access_keys.insert("test".to_owned());
+    let emulator = Ec2Emulator::start(knobs).unwrap();
     let describe = b"Action=DescribeInstances&Version=2016-11-15";
     let other_key = AUTHORIZATION.replace("Credential=test", "Credential=AKIASOMEBODY");
     let large = vec![b'a'; (1 << 20) + 1];
@@ -86,6 +88,14 @@ fn invalid_request_gets_ec2s_error() {
             "IncompleteSignature",
         ),
         ("POST", "/", &other_key, describe, 401, "AuthFailure"),
+        (
+            "POST",
+            "/",
+            AUTHORIZATION,
+            b"Action=CreateFleet&Version=2016-11-15",
+            400,
+            "UnsupportedOperation",
+        ),
         ("PUT", "/", AUTHORIZATION, describe, 400, "InvalidRequest"),
         (
             "POST",
@@ -100,7 +110,23 @@ fn invalid_request_gets_ec2s_error() {
         assert_eq!((response.status, response.code().as_str()), (status, code));
         assert!(!response.all("RequestID").is_empty());
     }
-    assert!(emulator.oracle().calls.is_empty());
+    // Every request is recorded; those for actions that are not emulated are counted.
+    let calls = emulator.calls();
+    let fleet = calls
+        .iter()
+        .find(|call| call.operation == "CreateFleet")
+        .unwrap();
+    assert_eq!(fleet.code.as_deref(), Some("UnsupportedOperation"));
+    assert_eq!(
+        calls
+            .iter()
+            .filter(|call| call.operation == "DescribeInstances")
+            .count(),
+        6
+    );
+    let counts = emulator.oracle().calls;
+    assert_eq!(counts.get("CreateFleet"), Some(&1));
+    assert!(!counts.contains_key("DescribeInstances"));
 }
 
 #[test]
@@ -339,4 +365,27 @@ fn dropped_emulator_closes_its_port_and_connections() {
     drop(emulator);
     assert_eq!(idle.read_to_end(&mut Vec::new()).unwrap_or(0), 0);
     assert!(std::net::TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn time_ends_before_years_with_five_digits() {
+    let emulator = start();
+    let advance = |millis: u64| {
+        let body = format!(r#"{{"millis": {millis}}}"#);
+        request(&emulator, "POST", "/_emulator/advance", "", body.as_bytes()).unwrap()
+    };
+    let refused = advance(u64::MAX);
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.body.contains("after the year 9900"),
+        "{}",
+        refused.body
+    );
+    emulator.advance(std::time::Duration::MAX);
+    assert_eq!(advance(3_600_000).status, 400);
+    let launched = post(&emulator, LAUNCH).unwrap().all("launchTime").remove(0);
+    assert!(
+        launched.starts_with("9900-01-01T") || launched.starts_with("9899-12-31T"),
+        "{launched}"
+    );
 }

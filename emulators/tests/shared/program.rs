@@ -26,7 +26,31 @@ fn start(cloud: &str, arguments: &[&str]) -> Program {
 /// Starts a cloud on a free port, and returns the address that the program prints.
 pub(crate) fn start_listening(cloud: &str, arguments: &[&str]) -> (Program, SocketAddr) {
     let arguments = [&["--listen", "127.0.0.1:0"], arguments].concat();
-    let mut program = start(cloud, &arguments);
+    listening(cloud, start(cloud, &arguments))
+}
+
+/// Starts EC2 with a limit of descriptors, as [`start_listening`].
+#[cfg(unix)]
+#[allow(dead_code, reason = "not every cloud's tests use it")]
+pub(crate) fn start_with_descriptors(limit: u32) -> (Program, SocketAddr) {
+    let program = env!("CARGO_BIN_EXE_fleetwright-emulators");
+    let script = format!("ulimit -n {limit} && exec '{program}' ec2 --listen 127.0.0.1:0");
+    let mut command = Command::new("sh");
+    let command = command.args(["-c", &script]).stdout(Stdio::piped());
+    listening("ec2", Program(command.spawn().unwrap()))
+}
+
+/// Starts all clouds, and returns the lines that the program prints until it is ready.
+#[allow(dead_code, reason = "not every cloud's tests use it")]
+pub(crate) fn start_all(arguments: &[&str]) -> (Program, Vec<String>) {
+    let mut program = start("all", arguments);
+    let lines = BufReader::new(program.0.stdout.take().unwrap()).lines();
+    let lines = lines.map(Result::unwrap).take_while(|line| line != "ready");
+    (program, lines.collect())
+}
+
+/// Returns the address that a program prints.
+fn listening(cloud: &str, mut program: Program) -> (Program, SocketAddr) {
     let mut line = String::new();
     let stdout = program.0.stdout.take().unwrap();
     BufReader::new(stdout).read_line(&mut line).unwrap();

@@ -1,20 +1,17 @@
 //! ModifyInstanceAttribute and DescribeInstanceAttribute.
 //!
-//! One call changes exactly one attribute. The emulator has the attributes instance type, user
-//! data, termination protection, EBS optimization and shutdown behaviour.
+//! One call changes exactly one attribute. Every attribute of the Amazon EC2 API reference ("DescribeInstanceAttribute") can be
+//! described. Those that nothing here depends on (kernel, RAM disk, product codes, SR-IOV, enclaves) have the value of an instance
+//! without them, and cannot be changed.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use serde::Serialize;
 
 use super::{Call, launch_request, view};
 use crate::ec2::{
-    engine::{Engine, change::Attribute, launch::ShutdownBehavior},
+    engine::{Engine, change::Attribute, launch::ShutdownBehavior, storage::Volume},
     error::Refusal,
-    shapes::{
-        Group,
-        instance::{DeviceMapping, EbsDevice},
-    },
-    wire::xml::Set,
+    shapes::Group,
+    wire::{params::Scope, tree::Tree},
 };
 
 /// Changes one attribute, named by its own parameter or by `Attribute` and `Value`.
@@ -47,6 +44,27 @@ pub(super) fn modify(call: &Call<'_>, engine: &mut Engine) -> Result<String, Ref
     }
     if let Some(on) = value("EbsOptimized", "ebsOptimized") {
         changes.push(Attribute::EbsOptimized(flag(&on)?));
+    }
+    if let Some(on) = value("DisableApiStop", "disableApiStop") {
+        changes.push(Attribute::StopProtected(flag(&on)?));
+    }
+    if let Some(on) = value("SourceDestCheck", "sourceDestCheck") {
+        changes.push(Attribute::SourceDestCheck(flag(&on)?));
+    }
+    let groups = root.list("GroupId");
+    if !groups.is_empty() {
+        changes.push(Attribute::Groups(groups));
+    }
+    let devices = root.groups("BlockDeviceMapping");
+    if !devices.is_empty() {
+        let device = |device: &Scope<'_>| {
+            let delete = device.scope("Ebs").flag("DeleteOnTermination")?;
+            let delete = delete
+                .ok_or_else(|| Refusal::missing("BlockDeviceMapping.1.Ebs.DeleteOnTermination"))?;
+            Ok((device.required("DeviceName")?, delete))
+        };
+        let devices: Result<_, Refusal> = devices.iter().map(device).collect();
+        changes.push(Attribute::DeleteOnTermination(devices?));
     }
     if let Some(word) = value(
         "InstanceInitiatedShutdownBehavior",
@@ -84,56 +102,6 @@ fn flag(text: &str) -> Result<bool, Refusal> {
     }
 }
 
-/// An element with only a `value`, as EC2 wraps attributes.
-#[derive(Debug, Serialize)]
-struct Value<T> {
-    /// The value; missing for an attribute that is not set.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<T>,
-}
-
-impl<T> Value<T> {
-    /// Returns the element, also for an attribute without a value.
-    const fn some(value: Option<T>) -> Option<Self> {
-        Some(Self { value })
-    }
-}
-
-/// The response of DescribeInstanceAttribute: the id and the one requested attribute.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Response {
-    /// The instance.
-    instance_id: String,
-    /// The user data, in base64.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user_data: Option<Value<String>>,
-    /// The instance type.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instance_type: Option<Value<String>>,
-    /// Whether the instance is protected against termination.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    disable_api_termination: Option<Value<bool>>,
-    /// `stop` or `terminate`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instance_initiated_shutdown_behavior: Option<Value<&'static str>>,
-    /// Whether the instance is EBS optimized.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ebs_optimized: Option<Value<bool>>,
-    /// Always true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source_dest_check: Option<Value<bool>>,
-    /// The device name of the root volume.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    root_device_name: Option<Value<String>>,
-    /// The security groups.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    group_set: Option<Set<Group>>,
-    /// The attached volumes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    block_device_mapping: Option<Set<DeviceMapping>>,
-}
-
 /// Returns one attribute of an instance. The read may lag.
 ///
 /// # Errors
@@ -152,50 +120,62 @@ pub(super) fn describe(call: &Call<'_>, engine: &mut Engine) -> Result<String, R
     let Some(record) = engine.instances.get(&seq) else {
         return Err(Refusal::internal());
     };
-    let mut response = Response {
-        instance_id: id,
-        ..Response::default()
-    };
-    match attribute.as_str() {
-        "userData" => {
-            response.user_data = Value::some(version.user_data.map(|data| STANDARD.encode(data)));
-        }
-        "instanceType" => response.instance_type = Value::some(Some(version.instance_type)),
-        "disableApiTermination" => {
-            response.disable_api_termination = Value::some(Some(version.protected));
-        }
+    let value = |value: Option<String>| Tree::default().some("value", value);
+    let some = |text: &str| value(Some(text.to_owned()));
+    let flag = |on: bool| value(Some(on.to_string()));
+    let response = Tree::default().text("instanceId", &id);
+    let response = match attribute.as_str() {
+        "userData" => response.tree(
+            "userData",
+            value(version.user_data.map(|data| STANDARD.encode(data))),
+        ),
+        "instanceType" => response.tree("instanceType", some(&version.instance_type)),
+        "disableApiTermination" => response.tree("disableApiTermination", flag(version.protected)),
+        "disableApiStop" => response.tree("disableApiStop", flag(version.stop_protected)),
         "instanceInitiatedShutdownBehavior" => {
             let word = match version.shutdown {
                 ShutdownBehavior::Stop => "stop",
                 ShutdownBehavior::Terminate => "terminate",
             };
-            response.instance_initiated_shutdown_behavior = Value::some(Some(word));
+            response.tree("instanceInitiatedShutdownBehavior", some(word))
         }
-        "ebsOptimized" => response.ebs_optimized = Value::some(Some(version.ebs_optimized)),
-        "sourceDestCheck" => response.source_dest_check = Value::some(Some(true)),
-        "rootDeviceName" => {
-            response.root_device_name = Value::some(Some(record.fixed.root_device.clone()));
+        "ebsOptimized" => response.tree("ebsOptimized", flag(version.ebs_optimized)),
+        "sourceDestCheck" => response.tree("sourceDestCheck", flag(version.source_dest_check)),
+        "rootDeviceName" => response.tree("rootDeviceName", some(&record.fixed.root_device)),
+        "kernel" => response.tree("kernel", value(None)),
+        "ramdisk" => response.tree("ramdisk", value(None)),
+        "sriovNetSupport" => response.tree("sriovNetSupport", some("simple")),
+        "enaSupport" => response.tree("enaSupport", flag(true)),
+        "enclaveOptions" => response.tree("enclaveOptions", Tree::default().text("enabled", false)),
+        "productCodes" => response.set("productCodes", []),
+        "groupSet" => {
+            let group = |group: Group| {
+                Tree::default()
+                    .text("groupId", group.group_id)
+                    .text("groupName", group.group_name)
+            };
+            let groups = view::group_names(engine, &version.groups);
+            response.set("groupSet", groups.into_iter().map(group))
         }
-        "groupSet" => response.group_set = Some(view::groups(engine, &record.fixed.groups)),
         "blockDeviceMapping" => {
-            let device = |volume: &crate::ec2::engine::storage::Volume| DeviceMapping {
-                device_name: volume.device.name.clone(),
-                ebs: EbsDevice {
-                    volume_id: volume.id.clone(),
-                    status: "attached",
-                    attach_time: engine.stamp(volume.created),
-                    delete_on_termination: volume.device.delete_on_termination,
-                },
+            let device = |(_, volume): (_, &Volume)| {
+                let ebs = Tree::default()
+                    .text("volumeId", &volume.id)
+                    .text("status", "attached")
+                    .text("attachTime", engine.stamp(volume.attached))
+                    .text("deleteOnTermination", volume.device.delete_on_termination);
+                Tree::default()
+                    .text("deviceName", &volume.device.name)
+                    .tree("ebs", ebs)
             };
             let volumes = engine.volumes_of(&record.fixed.id);
-            response.block_device_mapping =
-                Some(volumes.iter().map(|(_, volume)| device(volume)).collect());
+            response.set("blockDeviceMapping", volumes.into_iter().map(device))
         }
         other => {
             let message =
                 format!("Value ({other}) for parameter attribute is invalid. Unknown attribute.");
             return Err(Refusal::invalid(message));
         }
-    }
+    };
     call.respond(&response)
 }

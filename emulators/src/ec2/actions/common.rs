@@ -8,13 +8,13 @@ use super::Call;
 use crate::ec2::{
     engine::{
         Engine, Mode, Seq,
-        filter::Filter,
+        filter::{self, Filter, Filtered},
         page::{Page, PagePosition, PageRequest},
         record::{Tags, Version},
         tags,
     },
     error::Refusal,
-    wire::{params::Scope, xml},
+    wire::{params::Scope, tree::Tree, xml},
 };
 
 /// The smallest page that a client may request, and the largest that it gets.
@@ -36,7 +36,7 @@ impl Call<'_> {
 
     /// Refuses parameters that were not read.
     pub(super) fn finish(&self) -> Result<(), Refusal> {
-        self.params.finish()
+        self.params.finish(self.action)
     }
 
     /// Returns whether the call is a dry run. A dry run of a valid call is refused with
@@ -145,6 +145,51 @@ impl Call<'_> {
         xml::response(self.action, &self.context.request_id, body)
     }
 
+    /// Returns the resources of a page, by ids and filters, and the token of the next page.
+    ///
+    /// # Errors
+    ///
+    /// `missing` for an id that no resource has, `InvalidParameterValue` for an unknown filter, and those of the parameters.
+    pub(super) fn select<T: Filtered>(
+        &self,
+        engine: &Engine,
+        all: Vec<T>,
+        (parameter, id_of): (&str, fn(&T) -> &str),
+        missing: impl Fn(&str) -> Refusal,
+    ) -> Result<(Vec<T>, Option<String>), Refusal> {
+        let ids = self.root().list(parameter);
+        let filters = self.filters()?;
+        let (paging, _) = self.paging(engine)?;
+        self.finish_read()?;
+        filter::check::<T>(&filters)?;
+        let known = |id: &&String| all.iter().any(|item| id_of(item) == **id);
+        if let Some(id) = ids.iter().find(|id| !known(id)) {
+            return Err(missing(id));
+        }
+        let page = page_of(all, &paging, |item| {
+            (ids.is_empty() || ids.iter().any(|id| id == id_of(item)))
+                && filter::passes(item, &filters)
+        });
+        Ok((page.items, self.next_token(page.next)))
+    }
+
+    /// Returns the response of an action that lists resources.
+    pub(super) fn respond_list(
+        &self,
+        name: &'static str,
+        items: impl IntoIterator<Item = Tree>,
+        next_token: Option<String>,
+    ) -> Result<String, Refusal> {
+        let list = Tree::default().set(name, items);
+        self.respond(&list.some("nextToken", next_token))
+    }
+
+    /// Returns the tags of `TagSpecification` for the one kind of resource that the action creates.
+    pub(super) fn tags_for(&self, kind: &str) -> Result<Tags, Refusal> {
+        let mut tags = self.tag_specifications(&[kind])?;
+        Ok(tags.remove(kind).unwrap_or_default())
+    }
+
     /// Returns the response of an action without a result.
     pub(super) fn success(&self) -> Result<String, Refusal> {
         self.respond(&Success { success: true })
@@ -184,7 +229,19 @@ impl Call<'_> {
     }
 }
 
-/// Returns the tags `Tag.1`, `Tag.2` and so on. A missing value is empty.
+/// Returns the tags `Tag.1`, `Tag.2` and so on. Of a key that is given twice, the last value counts: seen in
+/// skypilot-org/skypilot, which sends such calls of CreateTags and has no case for a refusal.
+pub(super) fn tags_by_key(scope: &Scope<'_>) -> Tags {
+    let tag = |tag: &Scope<'_>| {
+        (
+            tag.text("Key").unwrap_or_default(),
+            tag.text("Value").unwrap_or_default(),
+        )
+    };
+    scope.groups("Tag").iter().map(tag).collect()
+}
+
+/// Returns the tags `Tag.1`, `Tag.2` and so on of a new resource. A missing value is empty.
 ///
 /// # Errors
 ///
@@ -201,6 +258,12 @@ pub(super) fn tags_of(scope: &Scope<'_>) -> Result<Tags, Refusal> {
         }
     }
     Ok(tags)
+}
+
+/// Returns tags as elements, in the order of their keys.
+pub(super) fn tag_trees(tags: &Tags) -> impl Iterator<Item = Tree> {
+    tags.iter()
+        .map(|(key, value)| Tree::default().text("key", key).text("value", value))
 }
 
 /// Returns a page of a list that is completely in memory. The position is the number of the item.

@@ -15,7 +15,7 @@ use crate::ec2::{
         image::{Image, ImageDevice, ImageVolume},
         tag_set,
     },
-    wire::xml::Set,
+    wire::{tree::Tree, xml::Set},
 };
 
 /// The response of CreateImage.
@@ -212,4 +212,48 @@ fn image_shape(engine: &Engine, image: ImageRecord) -> Image {
         source_instance_id: image.source,
         image_id: image.id,
     }
+}
+
+/// Returns one attribute of an image. Everybody may launch an image of the catalog, and nobody else one of the account.
+///
+/// # Errors
+///
+/// `InvalidAMIID.NotFound`, or `InvalidParameterValue` for an unknown attribute.
+pub(super) fn describe_attribute(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
+    let root = call.root();
+    let (id, name) = (root.required("ImageId")?, root.required("Attribute")?);
+    call.finish_read()?;
+    check_ids(std::slice::from_ref(&id), "ami", "InvalidAMIID.Malformed")?;
+    let image = engine.image(&id).ok_or_else(|| image_not_found(&id))?;
+    let tree = Tree::default().text("imageId", &id);
+    let value = |value: Option<&str>| Tree::default().some("value", value);
+    let tree = match name.as_str() {
+        "description" => tree.tree("description", value(Some(&image.description))),
+        "kernel" => tree.tree("kernel", value(None)),
+        "ramdisk" => tree.tree("ramdisk", value(None)),
+        "sriovNetSupport" => tree.tree("sriovNetSupport", value(Some("simple"))),
+        "bootMode" => tree.tree("bootMode", value(None)),
+        "imdsSupport" => tree.tree("imdsSupport", value(None)),
+        "productCodes" => tree.set("productCodes", []),
+        "launchPermission" => {
+            let everybody = (image.owner != engine.core.knobs.account)
+                .then(|| Tree::default().text("group", "all"));
+            tree.set("launchPermission", everybody)
+        }
+        "blockDeviceMapping" => {
+            let ebs = Tree::default()
+                .text("deleteOnTermination", true)
+                .text("snapshotId", &image.snapshot)
+                .text("volumeSize", image.root_gib);
+            let device = Tree::default()
+                .text("deviceName", &image.root_device)
+                .tree("ebs", ebs);
+            tree.set("blockDeviceMapping", [device])
+        }
+        other => {
+            let message = format!("Value ({other}) for parameter attribute is invalid.");
+            return Err(Refusal::invalid(message));
+        }
+    };
+    call.respond(&tree)
 }

@@ -1,9 +1,9 @@
 //! Parses the parameters of RunInstances.
 //!
 //! The engine resolves the names in the result. Parameters that EC2 has and the emulator does not
-//! are refused with `UnknownParameter`, because nothing here reads them.
+//! are refused unless they are at their default, because nothing here reads them.
 
-use std::sync::Arc;
+use std::{net::Ipv4Addr, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
@@ -11,7 +11,10 @@ use super::Call;
 use crate::ec2::{
     engine::{
         Engine,
-        launch::{DeviceRequest, LaunchRequest, MetadataOptions, ShutdownBehavior, SpotKind},
+        launch::{
+            Credits, DeviceRequest, LaunchRequest, MetadataOptions, ShutdownBehavior, SpotKind,
+        },
+        network::group_not_found,
     },
     error::Refusal,
     knobs::Market,
@@ -80,7 +83,7 @@ pub(super) fn parse(call: &Call<'_>, engine: &Engine) -> Result<LaunchRequest, R
         nic_description: nic.description,
         keep_nic: nic.keep,
         profile: profile.text("Arn").or_else(|| profile.text("Name")),
-        metadata: metadata(&root.scope("MetadataOptions"))?,
+        metadata: metadata(&root.scope("MetadataOptions"), &MetadataOptions::default())?,
         market,
         spot_kind,
         protected: root.flag("DisableApiTermination")?.unwrap_or(false),
@@ -88,6 +91,14 @@ pub(super) fn parse(call: &Call<'_>, engine: &Engine) -> Result<LaunchRequest, R
         ebs_optimized: root.flag("EbsOptimized")?.unwrap_or(false),
         monitoring: root.scope("Monitoring").flag("Enabled")?.unwrap_or(false),
         external: false,
+        spot_price: root
+            .scope("InstanceMarketOptions.SpotOptions")
+            .text("MaxPrice"),
+        spot_tags: tags_for("spot-instances-request"),
+        stop_protected: root.flag("DisableApiStop")?.unwrap_or(false),
+        credits: credits(&root.scope("CreditSpecification"))?,
+        cpu: cpu(&root.scope("CpuOptions"))?,
+        private_ip: address(&root, "PrivateIpAddress")?.or(nic.private_ip),
     };
     Ok(request)
 }
@@ -184,26 +195,23 @@ pub(super) fn shutdown(scope: &Scope<'_>, name: &str) -> Result<Option<ShutdownB
 /// `InvalidGroup.NotFound`
 fn groups_by_name(root: &Scope<'_>, engine: &Engine) -> Result<Vec<String>, Refusal> {
     let id_of = |name: String| {
-        let known = engine
-            .core
-            .knobs
-            .security_groups
-            .iter()
-            .find(|group| group.name == name);
-        let id = known.map(|group| group.id.clone());
-        id.ok_or_else(|| {
-            Refusal::client(
-                "InvalidGroup.NotFound",
-                format!("The security group '{name}' does not exist"),
-            )
-        })
+        let mut groups = engine.network.groups.iter();
+        let known = groups.find(|group| group.name == name);
+        known
+            .map(|group| group.id.clone())
+            .ok_or_else(|| group_not_found(&name))
     };
     root.list("SecurityGroup").into_iter().map(id_of).collect()
 }
 
+/// Parses a volume type.
+pub(super) fn volume_kind(scope: &Scope<'_>) -> Result<Option<String>, Refusal> {
+    let kinds = ["gp2", "gp3", "io1", "io2", "sc1", "st1", "standard"].map(|kind| (kind, kind));
+    Ok(scope.choice("VolumeType", &kinds)?.map(str::to_owned))
+}
+
 /// Parses the block device mappings. Sizes are 1 to 65536 GiB.
 fn devices(root: &Scope<'_>) -> Result<Vec<DeviceRequest>, Refusal> {
-    let kinds = ["gp2", "gp3", "io1", "io2", "sc1", "st1", "standard"].map(|kind| (kind, kind));
     let device = |scope: &Scope<'_>| {
         let ebs = scope.scope("Ebs");
         let gib: Option<u32> = ebs.number("VolumeSize")?;
@@ -214,9 +222,10 @@ fn devices(root: &Scope<'_>) -> Result<Vec<DeviceRequest>, Refusal> {
             name: scope.required("DeviceName")?,
             absent: scope.text("NoDevice").is_some(),
             gib,
-            kind: ebs.choice("VolumeType", &kinds)?.map(str::to_owned),
+            kind: volume_kind(&ebs)?,
             snapshot: ebs.text("SnapshotId"),
             iops: ebs.number("Iops")?,
+            throughput: ebs.number("Throughput")?,
             encrypted: ebs.flag("Encrypted")?.unwrap_or(false),
             delete_on_termination: ebs.flag("DeleteOnTermination")?,
         })
@@ -242,6 +251,8 @@ struct NicRequest {
     public: Option<bool>,
     /// Its description.
     description: String,
+    /// Its private address.
+    private_ip: Option<Ipv4Addr>,
 }
 
 /// Parses the network interface.
@@ -266,7 +277,42 @@ fn nic(root: &Scope<'_>) -> Result<NicRequest, Refusal> {
         groups: scope.list("SecurityGroupId"),
         public: scope.flag("AssociatePublicIpAddress")?,
         description: scope.text("Description").unwrap_or_default(),
+        private_ip: address(scope, "PrivateIpAddress")?,
     })
+}
+
+/// Parses an address of version 4. An empty one is the same as none.
+pub(super) fn address(scope: &Scope<'_>, name: &str) -> Result<Option<Ipv4Addr>, Refusal> {
+    let Some(text) = scope.text(name).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let parsed = text.parse();
+    parsed
+        .map(Some)
+        .map_err(|_| scope.invalid(name, &text, "Expected an IPv4 address."))
+}
+
+/// Parses how CPU credits are spent.
+pub(super) fn credits(scope: &Scope<'_>) -> Result<Option<Credits>, Refusal> {
+    let choices = [Credits::Standard, Credits::Unlimited].map(|credits| (credits.name(), credits));
+    scope.choice("CpuCredits", &choices)
+}
+
+/// Parses the number of cores and of the threads of each, which belong together.
+///
+/// # Errors
+///
+/// `MissingParameter` for only one of them, `InvalidParameterValue` for zero.
+fn cpu(scope: &Scope<'_>) -> Result<Option<(u32, u32)>, Refusal> {
+    let (cores, threads) = (scope.number("CoreCount")?, scope.number("ThreadsPerCore")?);
+    match (cores, threads) {
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(Refusal::missing("CpuOptions.ThreadsPerCore")),
+        (None, Some(_)) => Err(Refusal::missing("CpuOptions.CoreCount")),
+        (Some(0), _) => Err(scope.invalid("CoreCount", "0", "Expected a positive integer.")),
+        (_, Some(0)) => Err(scope.invalid("ThreadsPerCore", "0", "Expected 1 or 2.")),
+        (Some(cores), Some(threads)) => Ok(Some((cores, threads))),
+    }
 }
 
 /// Parses the market: on demand, unless `InstanceMarketOptions` says spot. The maximum price has
@@ -298,14 +344,16 @@ fn market(root: &Scope<'_>) -> Result<(Market, SpotKind), Refusal> {
     Ok((market, kind))
 }
 
-/// Parses the options of the metadata service, which are only stored.
+/// Parses the options of the metadata service, which are only stored. Those that are not given stay as in `default`.
 ///
 /// # Errors
 ///
 /// `InvalidParameterValue` for a hop limit outside 1 to 64.
-fn metadata(scope: &Scope<'_>) -> Result<MetadataOptions, Refusal> {
+pub(super) fn metadata(
+    scope: &Scope<'_>,
+    default: &MetadataOptions,
+) -> Result<MetadataOptions, Refusal> {
     let on_off = [("enabled", true), ("disabled", false)];
-    let default = MetadataOptions::default();
     let hop_limit = scope
         .number("HttpPutResponseHopLimit")?
         .unwrap_or(default.hop_limit);

@@ -1,33 +1,36 @@
-//! DescribeSubnets and DescribeSecurityGroups.
-//!
-//! Both come from the knobs and never change by a call, except that launches take addresses of a
-//! subnet.
+//! Subnets.
 
-use serde::Serialize;
+use ipnet::Ipv4Net;
 
-use super::{Call, common::page_of, zones::zone_id};
+use super::{Call, common::tag_trees, vpcs, zones::zone_id};
 use crate::ec2::{
-    catalog::{SecurityGroup, Subnet, VPC},
-    engine::{
-        Engine,
-        filter::{self, Filtered},
-        read::check_ids,
-        record::Tags,
-    },
+    catalog::Subnet,
+    engine::{Engine, filter::Filtered, record::Tags},
     error::Refusal,
-    shapes::{catalog as shape, tag_set},
-    wire::xml::Set,
+    wire::tree::Tree,
 };
 
-/// The response of DescribeSubnets.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Subnets {
-    /// The subnets.
-    subnet_set: Set<shape::Subnet>,
-    /// The token of the next page, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_token: Option<String>,
+/// A subnet with what follows from the rest of the region.
+struct Listed {
+    /// The subnet.
+    subnet: Subnet,
+    /// Whether launches without a subnet use it in its zone.
+    is_default: bool,
+    /// The id of the zone.
+    zone_id: String,
+    /// How many addresses are free.
+    free: u64,
+}
+
+/// Returns a subnet with what follows from the rest of the region.
+fn listed(engine: &mut Engine, subnet: Subnet) -> Listed {
+    let default = engine.default_subnet(&subnet.zone);
+    Listed {
+        is_default: default.is_some_and(|default| default.id == subnet.id),
+        zone_id: zone_id(engine, &subnet.zone),
+        free: engine.free_addresses(&subnet),
+        subnet,
+    }
 }
 
 /// Describes subnets by id and filters.
@@ -36,141 +39,133 @@ struct Subnets {
 ///
 /// `InvalidSubnetID.NotFound` for a missing id, `InvalidParameterValue` for an unknown filter.
 pub(super) fn subnets(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
-    let ids = call.root().list("SubnetId");
-    let filters = call.filters()?;
-    let (paging, _) = call.paging(engine)?;
-    call.finish_read()?;
-    filter::check::<Subnet>(&filters)?;
-    let all = engine.core.knobs.subnets.clone();
-    let unknown: Vec<&str> = ids
-        .iter()
-        .map(String::as_str)
-        .filter(|id| !all.iter().any(|subnet| subnet.id == **id))
+    let all: Vec<Subnet> = engine.network.subnets.iter().cloned().collect();
+    let all: Vec<Listed> = all
+        .into_iter()
+        .map(|subnet| listed(engine, subnet))
         .collect();
-    if !unknown.is_empty() {
-        return Err(Refusal::not_found(
-            "InvalidSubnetID.NotFound",
-            "subnet",
-            &unknown,
-        ));
-    }
-    let requested = |subnet: &Subnet| {
-        (ids.is_empty() || ids.contains(&subnet.id)) && filter::passes(subnet, &filters)
-    };
-    let page = page_of(all, &paging, requested);
-    call.respond(&Subnets {
-        subnet_set: page
-            .items
-            .into_iter()
-            .map(|subnet| subnet_shape(engine, subnet))
-            .collect(),
-        next_token: call.next_token(page.next),
-    })
+    let missing = |id: &str| Refusal::not_found("InvalidSubnetID.NotFound", "subnet", &[id]);
+    let by_id: (_, fn(&Listed) -> &str) = ("SubnetId", |listed| &listed.subnet.id);
+    let (found, next) = call.select(engine, all, by_id, missing)?;
+    call.respond_list(
+        "subnetSet",
+        found.iter().map(|listed| tree(engine, listed)),
+        next,
+    )
 }
 
-/// Returns a subnet as EC2 returns it, with its free addresses. The first subnet of a zone is the
-/// zone's default.
-fn subnet_shape(engine: &mut Engine, subnet: Subnet) -> shape::Subnet {
-    let (account, region) = (engine.core.knobs.account.clone(), &engine.core.knobs.region);
-    let first = engine
-        .core
-        .knobs
-        .subnets
-        .iter()
-        .find(|other| other.zone == subnet.zone);
-    shape::Subnet {
-        subnet_arn: format!("arn:aws:ec2:{region}:{account}:subnet/{}", subnet.id),
-        default_for_az: first.is_some_and(|first| first.id == subnet.id),
-        state: "available",
-        owner_id: account,
-        vpc_id: VPC,
-        cidr_block: subnet.cidr.to_string(),
-        availability_zone_id: zone_id(engine, &subnet.zone),
-        available_ip_address_count: engine.free_addresses(&subnet),
-        availability_zone: subnet.zone,
-        map_public_ip_on_launch: subnet.public,
-        assign_ipv6_address_on_creation: false,
-        ipv6_native: false,
-        private_dns_name_options_on_launch: shape::DnsOptions {
-            hostname_type: "ip-name",
-            enable_resource_name_dns_a_record: false,
-            enable_resource_name_dns_aaaa_record: false,
-        },
-        tag_set: tag_set(&subnet.tags),
-        subnet_id: subnet.id,
-    }
+/// Returns a subnet as EC2 returns it.
+fn tree(engine: &Engine, listed: &Listed) -> Tree {
+    let (account, region) = (&engine.core.knobs.account, &engine.core.knobs.region);
+    let subnet = &listed.subnet;
+    let dns = Tree::default()
+        .text("hostnameType", "ip-name")
+        .text("enableResourceNameDnsARecord", false)
+        .text("enableResourceNameDnsAAAARecord", false);
+    Tree::default()
+        .text("subnetId", &subnet.id)
+        .text(
+            "subnetArn",
+            format!("arn:aws:ec2:{region}:{account}:subnet/{}", subnet.id),
+        )
+        .text("state", "available")
+        .text("ownerId", account)
+        .text("vpcId", &subnet.vpc)
+        .text("cidrBlock", subnet.cidr)
+        .set("ipv6CidrBlockAssociationSet", [])
+        .text("availableIpAddressCount", listed.free)
+        .text("availabilityZone", &subnet.zone)
+        .text("availabilityZoneId", &listed.zone_id)
+        .text("defaultForAz", listed.is_default)
+        .text("mapPublicIpOnLaunch", subnet.public)
+        .text("mapCustomerOwnedIpOnLaunch", false)
+        .text("assignIpv6AddressOnCreation", false)
+        .text("enableDns64", false)
+        .text("ipv6Native", false)
+        .tree("privateDnsNameOptionsOnLaunch", dns)
+        .set("tagSet", tag_trees(&subnet.tags))
 }
 
-/// The response of DescribeSecurityGroups.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Groups {
-    /// The security groups.
-    security_group_info: Set<shape::SecurityGroup>,
-    /// The token of the next page, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next_token: Option<String>,
-}
-
-/// Describes security groups by id, name and filters.
+/// Creates a subnet, by default in the first zone.
 ///
 /// # Errors
 ///
-/// `InvalidGroup.NotFound` for a missing id or name, `InvalidGroupId.Malformed` for an id of
-/// another form.
-pub(super) fn groups(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
+/// `MissingParameter`, and those of the engine.
+pub(super) fn create_subnet(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let root = call.root();
-    let (ids, names) = (root.list("GroupId"), root.list("GroupName"));
-    let filters = call.filters()?;
-    let (paging, _) = call.paging(engine)?;
-    call.finish_read()?;
-    check_ids(&ids, "sg", "InvalidGroupId.Malformed")?;
-    filter::check::<SecurityGroup>(&filters)?;
-    let all = engine.core.knobs.security_groups.clone();
-    let missing = ids
-        .iter()
-        .find(|id| !all.iter().any(|group| group.id == **id))
-        .or_else(|| {
-            names
-                .iter()
-                .find(|name| !all.iter().any(|group| group.name == **name))
-        });
-    if let Some(missing) = missing {
-        let message = format!("The security group '{missing}' does not exist");
-        return Err(Refusal::client("InvalidGroup.NotFound", message));
-    }
-    let requested = |group: &SecurityGroup| {
-        (ids.is_empty() || ids.contains(&group.id))
-            && (names.is_empty() || names.contains(&group.name))
-            && filter::passes(group, &filters)
-    };
-    let page = page_of(all, &paging, requested);
-    let shapes = page.items.into_iter().map(|group| shape::SecurityGroup {
-        owner_id: engine.core.knobs.account.clone(),
-        security_group_arn: format!(
-            "arn:aws:ec2:{}:{}:security-group/{}",
-            engine.core.knobs.region, engine.core.knobs.account, group.id
-        ),
-        group_id: group.id,
-        group_name: group.name,
-        group_description: group.description,
-        vpc_id: VPC,
-        ip_permissions: Set::default(),
-        ip_permissions_egress: [shape::Permission::everything()].into_iter().collect(),
-        tag_set: tag_set(&group.tags),
+    let vpc = root.required("VpcId")?;
+    let cidr: Ipv4Net = vpcs::cidr(call)?;
+    let zone = root
+        .text("AvailabilityZone")
+        .filter(|zone| !zone.is_empty());
+    let wanted = root.text("AvailabilityZoneId").filter(|id| !id.is_empty());
+    let zones = &engine.core.knobs.zones;
+    let by_id = wanted.map(|id| {
+        let found = zones.iter().find(|zone| zone_id(engine, zone) == id);
+        found.cloned().unwrap_or(id)
     });
-    call.respond(&Groups {
-        security_group_info: shapes.collect(),
-        next_token: call.next_token(page.next),
-    })
+    let zone = zone.or(by_id).or_else(|| zones.first().cloned());
+    let tags = call.tags_for("subnet")?;
+    let mode = call.mode()?;
+    call.finish()?;
+    let subnet = Subnet {
+        id: String::new(),
+        zone: zone.unwrap_or_default(),
+        cidr: cidr.trunc(),
+        public: false,
+        tags,
+        vpc,
+    };
+    let id = engine.create_subnet(subnet, mode)?;
+    let subnet = engine.subnet(&id)?.clone();
+    let listed = listed(engine, subnet);
+    call.respond(&Tree::default().tree("subnet", tree(engine, &listed)))
 }
 
-/// The filters of subnets. All subnets are in the one VPC.
-impl Filtered for Subnet {
+/// Deletes a subnet.
+///
+/// # Errors
+///
+/// `InvalidSubnetID.NotFound` or `DependencyViolation`.
+pub(super) fn delete_subnet(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
+    let id = call.root().required("SubnetId")?;
+    let mode = call.mode()?;
+    call.finish()?;
+    engine.delete_subnet(&id, mode)?;
+    call.success()
+}
+
+/// Changes whether instances of a subnet get public addresses.
+///
+/// # Errors
+///
+/// `InvalidSubnetID.NotFound`
+pub(super) fn modify_subnet(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
+    let root = call.root();
+    let id = root.required("SubnetId")?;
+    let public = root.scope("MapPublicIpOnLaunch").flag("Value")?;
+    call.finish()?;
+    engine.subnet(&id)?;
+    if let (Some(subnet), Some(public)) = (engine.network.subnets.get_mut(&id), public) {
+        subnet.public = public;
+    }
+    call.success()
+}
+
+/// The filters of subnets, some of which EC2 has under several names.
+impl Filtered for Listed {
     /// The filters that the emulator has for subnets.
     const NAMES: &'static [&'static str] = &[
         "availability-zone",
+        "availability-zone-id",
+        "availabilityZone",
+        "availabilityZoneId",
+        "available-ip-address-count",
+        "cidr",
         "cidr-block",
+        "cidrBlock",
+        "default-for-az",
+        "defaultForAz",
         "map-public-ip-on-launch",
         "state",
         "subnet-id",
@@ -178,38 +173,22 @@ impl Filtered for Subnet {
     ];
 
     fn values(&self, name: &str) -> Vec<String> {
+        let subnet = &self.subnet;
         match name {
-            "availability-zone" => vec![self.zone.clone()],
-            "cidr-block" => vec![self.cidr.to_string()],
-            "map-public-ip-on-launch" => vec![self.public.to_string()],
+            "availability-zone" | "availabilityZone" => vec![subnet.zone.clone()],
+            "availability-zone-id" | "availabilityZoneId" => vec![self.zone_id.clone()],
+            "available-ip-address-count" => vec![self.free.to_string()],
+            "cidr" | "cidr-block" | "cidrBlock" => vec![subnet.cidr.to_string()],
+            "default-for-az" | "defaultForAz" => vec![self.is_default.to_string()],
+            "map-public-ip-on-launch" => vec![subnet.public.to_string()],
             "state" => vec!["available".to_owned()],
-            "subnet-id" => vec![self.id.clone()],
-            "vpc-id" => vec![VPC.to_owned()],
+            "subnet-id" => vec![subnet.id.clone()],
+            "vpc-id" => vec![subnet.vpc.clone()],
             _ => Vec::new(),
         }
     }
 
     fn tags(&self) -> Option<&Tags> {
-        Some(&self.tags)
-    }
-}
-
-/// The filters of security groups.
-impl Filtered for SecurityGroup {
-    /// The filters that the emulator has for security groups.
-    const NAMES: &'static [&'static str] = &["description", "group-id", "group-name", "vpc-id"];
-
-    fn values(&self, name: &str) -> Vec<String> {
-        match name {
-            "description" => vec![self.description.clone()],
-            "group-id" => vec![self.id.clone()],
-            "group-name" => vec![self.name.clone()],
-            "vpc-id" => vec![VPC.to_owned()],
-            _ => Vec::new(),
-        }
-    }
-
-    fn tags(&self) -> Option<&Tags> {
-        Some(&self.tags)
+        Some(&self.subnet.tags)
     }
 }

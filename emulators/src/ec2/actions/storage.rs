@@ -89,8 +89,8 @@ fn by_ids(
 }
 
 /// Returns a volume as EC2 returns it: `in-use` while attached, else `available`. A `gp3` volume
-/// has 3000 IOPS by default.
-fn volume_shape(engine: &Engine, volume: Volume) -> shape::Volume {
+/// has 3000 IOPS and 125 MiB per second by default (Amazon EBS user guide, "General Purpose SSD volumes").
+pub(super) fn volume_shape(engine: &Engine, volume: Volume) -> shape::Volume {
     let Volume {
         id,
         zone,
@@ -98,6 +98,8 @@ fn volume_shape(engine: &Engine, volume: Volume) -> shape::Volume {
         created,
         tags,
         attached_to,
+        attached,
+        modified: _,
     } = volume;
     let stamp = engine.stamp(created);
     shape::Volume {
@@ -109,7 +111,7 @@ fn volume_shape(engine: &Engine, volume: Volume) -> shape::Volume {
         } else {
             "available"
         },
-        create_time: stamp.clone(),
+        create_time: stamp,
         attachment_set: attached_to
             .into_iter()
             .map(|instance_id| shape::VolumeAttachment {
@@ -117,7 +119,7 @@ fn volume_shape(engine: &Engine, volume: Volume) -> shape::Volume {
                 instance_id,
                 device: device.name.clone(),
                 status: "attached",
-                attach_time: stamp.clone(),
+                attach_time: engine.stamp(attached),
                 delete_on_termination: device.delete_on_termination,
             })
             .collect(),
@@ -125,6 +127,9 @@ fn volume_shape(engine: &Engine, volume: Volume) -> shape::Volume {
         iops: device
             .iops
             .or_else(|| (device.kind == "gp3").then_some(3000)),
+        throughput: device
+            .throughput
+            .or_else(|| (device.kind == "gp3").then_some(125)),
         volume_type: device.kind,
         encrypted: device.encrypted,
         multi_attach_enabled: false,

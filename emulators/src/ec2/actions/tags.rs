@@ -20,7 +20,7 @@ use crate::ec2::{
 /// `TagLimitExceeded` above 50, and the code of the kind for a missing resource.
 pub(super) fn create(call: &Call<'_>, engine: &mut Engine) -> Result<String, Refusal> {
     let ids = call.ids("ResourceId")?;
-    let tags = common::tags_of(&call.root())?;
+    let tags = common::tags_by_key(&call.root());
     let mode = call.mode()?;
     call.finish()?;
     if tags.is_empty() {

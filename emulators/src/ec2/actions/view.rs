@@ -7,7 +7,6 @@ use std::net::Ipv4Addr;
 
 use super::view_nic::{NicContext, network_interface};
 use crate::ec2::{
-    catalog::VPC,
     engine::{
         Engine, Seq,
         record::{Instance, State, Version},
@@ -116,21 +115,21 @@ fn instance(
             tenancy: "default",
         },
         monitoring: shape::Monitoring {
-            state: if fixed.monitoring {
+            state: if version.monitoring {
                 "enabled"
             } else {
                 "disabled"
             },
         },
         subnet_id: unless_terminated(&fixed.subnet),
-        vpc_id: unless_terminated(VPC),
+        vpc_id: unless_terminated(&fixed.vpc),
         private_ip_address: unless_terminated(&fixed.private_ip.to_string()),
         ip_address: public.map(|ip| ip.to_string()),
-        source_dest_check: true,
+        source_dest_check: version.source_dest_check,
         group_set: if terminated {
             Set::default()
         } else {
-            groups(engine, &fixed.groups)
+            groups(engine, &version.groups)
         },
         state_reason: state_reason(version),
         architecture: fixed.architecture.clone(),
@@ -143,7 +142,7 @@ fn instance(
                 ebs: shape::EbsDevice {
                     volume_id: volume.id.clone(),
                     status: "attached",
-                    attach_time: engine.stamp(volume.created),
+                    attach_time: engine.stamp(volume.attached),
                     delete_on_termination: volume.device.delete_on_termination,
                 },
             })
@@ -168,24 +167,29 @@ fn instance(
         ebs_optimized: version.ebs_optimized,
         ena_support: true,
         cpu_options: shape::CpuOptions {
-            core_count: spec.map_or(1, |spec| spec.vcpus.div_ceil(2)),
-            threads_per_core: spec.map_or(1, |spec| spec.vcpus.min(2)),
+            core_count: fixed.cpu.map_or_else(
+                || spec.map_or(1, |spec| spec.vcpus.div_ceil(2)),
+                |cpu| cpu.0,
+            ),
+            threads_per_core: fixed
+                .cpu
+                .map_or_else(|| spec.map_or(1, |spec| spec.vcpus.min(2)), |cpu| cpu.1),
         },
         metadata_options: shape::Metadata {
             state: "applied",
-            http_tokens: if fixed.metadata.tokens_required {
+            http_tokens: if version.metadata.tokens_required {
                 "required"
             } else {
                 "optional"
             },
-            http_put_response_hop_limit: fixed.metadata.hop_limit,
-            http_endpoint: if fixed.metadata.enabled {
+            http_put_response_hop_limit: version.metadata.hop_limit,
+            http_endpoint: if version.metadata.enabled {
                 "enabled"
             } else {
                 "disabled"
             },
             http_protocol_ipv6: "disabled",
-            instance_metadata_tags: if fixed.metadata.tags {
+            instance_metadata_tags: if version.metadata.tags {
                 "enabled"
             } else {
                 "disabled"
@@ -212,22 +216,22 @@ fn state_reason(version: &Version) -> Option<shape::StateReason> {
     }
 }
 
-/// Returns groups by id and name. A group that the knobs no longer have gets an empty name.
+/// Returns groups by id and name. A group that does not exist any longer gets an empty name.
 pub(super) fn groups(engine: &Engine, ids: &[String]) -> Set<Group> {
-    let name = |id: &String| {
-        engine
-            .core
-            .knobs
-            .security_groups
-            .iter()
-            .find(|group| group.id == *id)
+    group_names(engine, ids).into()
+}
+
+/// Returns groups by id and name, as [`groups`].
+pub(super) fn group_names(engine: &Engine, ids: &[String]) -> Vec<Group> {
+    let group = |id: &String| Group {
+        group_id: id.clone(),
+        group_name: engine
+            .network
+            .group(id)
+            .map(|group| group.name.clone())
+            .unwrap_or_default(),
     };
-    ids.iter()
-        .map(|id| Group {
-            group_id: id.clone(),
-            group_name: name(id).map(|group| group.name.clone()).unwrap_or_default(),
-        })
-        .collect()
+    ids.iter().map(group).collect()
 }
 
 /// Returns the private DNS name of an address.

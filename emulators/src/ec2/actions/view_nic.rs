@@ -6,7 +6,6 @@ use std::net::Ipv4Addr;
 
 use super::view::{groups, private_name, public_name};
 use crate::ec2::{
-    catalog::VPC,
     engine::{Engine, storage::Nic},
     shapes::{
         storage::{Association, NetworkInterface, NicAttachment, PrivateAddress},
@@ -41,7 +40,7 @@ pub(super) fn network_interface(
     NetworkInterface {
         network_interface_id: nic.id.clone(),
         subnet_id: nic.subnet.clone(),
-        vpc_id: VPC,
+        vpc_id: nic.vpc.clone(),
         availability_zone: standalone.then(|| nic.zone.clone()),
         description: nic.description.clone(),
         owner_id: account.clone(),
@@ -54,7 +53,7 @@ pub(super) fn network_interface(
         mac_address: nic.mac.clone(),
         private_ip_address: nic.private_ip.to_string(),
         private_dns_name: private_name(nic.private_ip),
-        source_dest_check: true,
+        source_dest_check: nic.source_dest_check,
         group_set: groups(engine, &nic.groups),
         attachment: nic.attached_to.as_ref().map(|instance| NicAttachment {
             attachment_id: nic.attachment.clone(),

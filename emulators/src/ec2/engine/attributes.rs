@@ -10,7 +10,6 @@ use super::{
     record::{State, Tags},
     storage::{Nic, Volume},
 };
-use crate::ec2::catalog::VPC;
 
 /// The filters of DescribeInstances, on the version that the read returns.
 ///
@@ -59,7 +58,7 @@ impl Filtered for ReadInstance<'_> {
             "instance-state-code" => vec![version.state.code().to_string()],
             "instance-state-name" => one(version.state.name()),
             "instance-type" => one(&version.instance_type),
-            "instance.group-id" => fixed.groups.clone(),
+            "instance.group-id" => (*version.groups).clone(),
             "ip-address" => optional(version.public_ip.map(|ip| ip.to_string())),
             "key-name" => optional(fixed.key_name.clone()),
             "private-ip-address" if !terminated => vec![fixed.private_ip.to_string()],
@@ -71,7 +70,7 @@ impl Filtered for ReadInstance<'_> {
                 optional(version.reason.as_ref().map(|reason| reason.code.clone()))
             }
             "subnet-id" | "network-interface.subnet-id" if !terminated => one(&fixed.subnet),
-            "vpc-id" if !terminated => one(VPC),
+            "vpc-id" if !terminated => one(&fixed.vpc),
             _ => Vec::new(),
         }
     }
@@ -179,7 +178,7 @@ impl Filtered for Nic {
                 .to_owned(),
             ],
             "subnet-id" => vec![self.subnet.clone()],
-            "vpc-id" => vec![VPC.to_owned()],
+            "vpc-id" => vec![self.vpc.clone()],
             _ => Vec::new(),
         }
     }

@@ -4,7 +4,11 @@
 
 use std::sync::Arc;
 
-use super::{Engine, Mode, launch::ShutdownBehavior, record::State};
+use super::{
+    Engine, Mode, Seq,
+    launch::{Credits, MetadataOptions, ShutdownBehavior},
+    record::State,
+};
 use crate::ec2::error::Refusal;
 
 /// An attribute with its new value.
@@ -20,6 +24,20 @@ pub(crate) enum Attribute {
     Shutdown(ShutdownBehavior),
     /// Whether it is EBS optimized; only stored.
     EbsOptimized(bool),
+    /// Whether StopInstances is refused.
+    StopProtected(bool),
+    /// Whether it receives only packets for its own addresses; only stored.
+    SourceDestCheck(bool),
+    /// The security groups of its network interface.
+    Groups(Vec<String>),
+    /// Devices, and whether each is deleted with the instance.
+    DeleteOnTermination(Vec<(String, bool)>),
+    /// How it spends CPU credits.
+    Credits(Credits),
+    /// Whether it has detailed monitoring; only stored.
+    Monitoring(bool),
+    /// The options of its metadata service.
+    Metadata(MetadataOptions),
 }
 
 impl Attribute {
@@ -27,7 +45,15 @@ impl Attribute {
     const fn needs_stop(&self) -> bool {
         match self {
             Self::InstanceType(_) | Self::UserData(_) | Self::EbsOptimized(_) => true,
-            Self::Protected(_) | Self::Shutdown(_) => false,
+            Self::Protected(_)
+            | Self::Shutdown(_)
+            | Self::StopProtected(_)
+            | Self::SourceDestCheck(_)
+            | Self::Groups(_)
+            | Self::DeleteOnTermination(_)
+            | Self::Credits(_)
+            | Self::Monitoring(_)
+            | Self::Metadata(_) => false,
         }
     }
 }
@@ -53,15 +79,83 @@ impl Engine {
         if let Attribute::InstanceType(name) = &to {
             self.check_new_type(&instance.fixed.architecture, &instance.fixed.zone, name)?;
         }
+        if let Attribute::Groups(groups) = &to {
+            let vpc = instance.fixed.vpc.clone();
+            self.groups(groups, &vpc)?;
+        }
+        let volumes = if let Attribute::DeleteOnTermination(devices) = &to {
+            self.named_volumes(id, devices)?
+        } else {
+            Vec::new()
+        };
         mode.check_dry_run()?;
+        for (volume, delete) in volumes {
+            if let Some(volume) = self.volumes.get_mut(&volume) {
+                volume.device.delete_on_termination = delete;
+            }
+        }
+        self.change_nics(seq, &to);
         self.revise(seq, |version| match to {
-            Attribute::InstanceType(name) => version.instance_type = name,
+            Attribute::InstanceType(name) => {
+                let credits = version.credits;
+                version.credits = Credits::of_type(&name).map(|default| credits.unwrap_or(default));
+                version.instance_type = name;
+            }
             Attribute::UserData(data) => version.user_data = data,
             Attribute::Protected(on) => version.protected = on,
             Attribute::Shutdown(behavior) => version.shutdown = behavior,
             Attribute::EbsOptimized(on) => version.ebs_optimized = on,
+            Attribute::StopProtected(on) => version.stop_protected = on,
+            Attribute::SourceDestCheck(on) => version.source_dest_check = on,
+            Attribute::Groups(groups) => version.groups = Arc::new(groups),
+            Attribute::DeleteOnTermination(_) => {}
+            Attribute::Credits(credits) => version.credits = Some(credits),
+            Attribute::Monitoring(on) => version.monitoring = on,
+            Attribute::Metadata(options) => version.metadata = options,
         });
         Ok(())
+    }
+
+    /// Returns the volumes of an instance by their device names.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInstanceAttributeValue` for a device that it does not have.
+    fn named_volumes(
+        &self,
+        id: &str,
+        devices: &[(String, bool)],
+    ) -> Result<Vec<(Seq, bool)>, Refusal> {
+        let volumes = self.volumes_of(id);
+        let find = |(name, delete): &(String, bool)| {
+            let found = volumes
+                .iter()
+                .find(|(_, volume)| volume.device.name == *name);
+            let message = || format!("No device is currently mapped at {name}");
+            found
+                .map(|(seq, _)| (*seq, *delete))
+                .ok_or_else(|| Refusal::client("InvalidInstanceAttributeValue", message()))
+        };
+        devices.iter().map(find).collect()
+    }
+
+    /// Applies a change that concerns the network interfaces of an instance to them.
+    fn change_nics(&mut self, seq: Seq, to: &Attribute) {
+        let nics = self
+            .instances
+            .get(&seq)
+            .map(|instance| instance.nics.clone());
+        for nic in nics.unwrap_or_default() {
+            let Some(nic) = self.nics.get_mut(&nic) else {
+                continue;
+            };
+            if let Attribute::Groups(groups) = to {
+                nic.groups.clone_from(groups);
+            }
+            if let Attribute::SourceDestCheck(on) = to {
+                nic.source_dest_check = *on;
+            }
+        }
     }
 
     /// Refuses an instance type that the instance cannot have.

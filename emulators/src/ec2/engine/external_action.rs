@@ -242,6 +242,12 @@ impl Engine {
             ebs_optimized: false,
             monitoring: false,
             external: true,
+            stop_protected: false,
+            credits: None,
+            cpu: None,
+            private_ip: None,
+            spot_price: None,
+            spot_tags: Tags::new(),
         })
     }
 }

@@ -17,6 +17,11 @@ impl ResourceIds {
         format!("{prefix}-0{:016x}", self.0.number())
     }
 
+    /// Returns the next number, of which none repeats.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.0.number()
+    }
+
     /// Returns a unique, locally administered hardware address.
     pub(crate) fn mac(&mut self) -> String {
         let [_, _, _, a, b, c, d, e] = self.0.count().to_be_bytes();

@@ -78,6 +78,47 @@ pub(crate) struct LaunchRequest {
     pub(crate) monitoring: bool,
     /// Whether an external actor launches them.
     pub(crate) external: bool,
+    /// Whether StopInstances is refused.
+    pub(crate) stop_protected: bool,
+    /// How they spend CPU credits; `None` means as their type does by default.
+    pub(crate) credits: Option<Credits>,
+    /// The cores, and the threads of each; `None` means those of the type.
+    pub(crate) cpu: Option<(u32, u32)>,
+    /// The private address; only for one instance.
+    pub(crate) private_ip: Option<Ipv4Addr>,
+    /// The maximum price on the spot market; without effect.
+    pub(crate) spot_price: Option<String>,
+    /// The tags of their spot requests.
+    pub(crate) spot_tags: Tags,
+}
+
+/// How an instance of a type with CPU credits spends them (Amazon EC2 user guide, "Burstable performance instances").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Credits {
+    /// Only those that it has earned: the default of `t2`.
+    Standard,
+    /// More, for money: the default of newer types.
+    Unlimited,
+}
+
+impl Credits {
+    /// Returns the default of an instance type; `None` for a type without credits.
+    pub(crate) fn of_type(name: &str) -> Option<Self> {
+        match name.split('.').next().unwrap_or_default() {
+            "t1" => None,
+            "t2" => Some(Self::Standard),
+            family if family.starts_with('t') && !family.starts_with("tr") => Some(Self::Unlimited),
+            _ => None,
+        }
+    }
+
+    /// Returns EC2's word.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Unlimited => "unlimited",
+        }
+    }
 }
 
 /// A block device mapping. Fields that are not set come from the image or are EC2's defaults.
@@ -95,6 +136,8 @@ pub(crate) struct DeviceRequest {
     pub(crate) snapshot: Option<String>,
     /// The provisioned IOPS; only stored.
     pub(crate) iops: Option<u32>,
+    /// The provisioned throughput in MiB per second; only stored.
+    pub(crate) throughput: Option<u32>,
     /// Whether the volume is encrypted; only stored.
     pub(crate) encrypted: bool,
     /// Whether the volume is deleted with its instance. Default: true for the root volume, false
@@ -186,7 +229,7 @@ impl Engine {
         let reservation = self.ids.next("r");
         let mut launched = Vec::new();
         for number in 0..count {
-            let Some(address) = self.take_private_ip(&subnet) else {
+            let Some(address) = self.take_private_ip(request, &subnet) else {
                 break;
             };
             let batch = (reservation.as_str(), number);
@@ -256,15 +299,14 @@ impl Engine {
             root_device: plan.image.root_device.clone(),
             zone: subnet.zone.clone(),
             subnet: subnet.id.clone(),
-            groups: plan.groups.clone(),
+            vpc: subnet.vpc.clone(),
             key_name: request.key_name.clone(),
             profile: request.profile.clone(),
             market: request.market,
             spot,
-            metadata: request.metadata.clone(),
+            cpu: request.cpu,
             public_address: request.public_address.unwrap_or(subnet.public),
             private_ip,
-            monitoring: request.monitoring,
             external: request.external,
         };
         let version = Version {
@@ -280,11 +322,18 @@ impl Engine {
             protected: request.protected,
             shutdown: request.shutdown,
             ebs_optimized: request.ebs_optimized,
+            groups: Arc::new(plan.groups.clone()),
+            stop_protected: request.stop_protected,
+            credits: Credits::of_type(&plan.spec.name)
+                .map(|default| request.credits.unwrap_or(default)),
+            monitoring: request.monitoring,
+            metadata: request.metadata.clone(),
+            source_dest_check: true,
         };
         let over_quota = self.volume_quota_exceeded(plan.devices.len());
         let devices: &[Device] = if over_quota { &[] } else { &plan.devices };
         let volumes = self.attach_volumes(&id, &subnet.zone, devices, &request.volume_tags);
-        let nic = self.attach_nic(&fixed, request);
+        let nic = self.attach_nic(&fixed, &plan.groups, request);
         let mut instance = Instance {
             seq,
             fixed: Arc::new(fixed),
@@ -303,14 +352,19 @@ impl Engine {
         }
         self.by_id.insert(id, seq);
         self.instances.add(seq, instance);
+        self.record_spot_request(seq, request.spot_price.as_deref(), &request.spot_tags);
         self.take_machine(seq);
         self.after(self.core.knobs.timing.boot, Event::FinishTransition(seq, 0));
         seq
     }
 
-    /// Takes a private address of a subnet; `None` if none is free.
-    fn take_private_ip(&mut self, subnet: &Subnet) -> Option<Ipv4Addr> {
-        self.pool(subnet).take()
+    /// Takes the requested private address, or the next one of a subnet; `None` if it is not free.
+    fn take_private_ip(&mut self, request: &LaunchRequest, subnet: &Subnet) -> Option<Ipv4Addr> {
+        let pool = self.pool(subnet);
+        match request.private_ip {
+            Some(address) => pool.take_exactly(address).then_some(address),
+            None => pool.take(),
+        }
     }
 }
 

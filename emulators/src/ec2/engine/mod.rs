@@ -10,12 +10,16 @@
 //! | `launch`, `plan`, `token` | launching, the checked plan of a launch, client tokens |
 //! | `power`, `transition` | stop, start, reboot, terminate; the begin and the end of a transition |
 //! | `change`, `tags`, `tag_list` | attributes, tags, the list of tags |
+//! | `network`, `rule`, `key`, `address` | VPCs, subnets, security groups and their rules, key pairs, elastic addresses |
+//! | `table` | resources that are found by their ids |
+//! | `spot`, `volume` | requests for spot instances; what clients do with volumes |
 //! | `storage`, `image`, `snapshot` | volumes and network interfaces; images created from instances, and their data |
 //! | `read`, `filter`, `attributes` | describing |
 //! | `limits`, `permission` | capacity and quota; permissions that depend on tags |
 //! | `ids` | ids |
 //! | `external_action` | external actions on the account, which bypass the wire |
 
+pub(crate) mod address;
 mod attributes;
 pub(crate) mod change;
 pub(crate) mod external_action;
@@ -24,19 +28,25 @@ mod ids;
 pub(crate) mod image;
 #[cfg(test)]
 mod invariants;
+pub(crate) mod key;
 pub(crate) mod launch;
 mod limits;
+pub(crate) mod network;
 mod permission;
 mod plan;
 mod power;
 pub(crate) mod read;
 pub(crate) mod record;
+pub(crate) mod rule;
 pub(crate) mod snapshot;
+pub(crate) mod spot;
 pub(crate) mod storage;
+pub(crate) mod table;
 pub(crate) mod tag_list;
 pub(crate) mod tags;
 mod token;
 mod transition;
+pub(crate) mod volume;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -50,11 +60,15 @@ use fleetwright_chaos::Clock;
 use super::{error::Refusal, knobs::Knobs};
 use crate::cloud::{self, address_pool::AddressPool, engine::EngineCore, records::Records};
 pub(crate) use crate::cloud::{index::Seq, lag::ReadLag, page};
+use address::Address;
 use ids::ResourceIds;
 use image::ImageRecord;
+use network::Network;
 use record::{Instance, Version};
 use snapshot::SnapshotRecord;
+use spot::SpotRequest;
 use storage::{Nic, Volume};
+use table::Table;
 use token::{TokenEntry, TokenKey};
 
 /// The state of one account in one region.
@@ -74,6 +88,8 @@ pub struct Engine {
     pub(crate) volumes: BTreeMap<Seq, Volume>,
     /// The volumes by id.
     volume_ids: HashMap<String, Seq>,
+    /// The client tokens of created volumes, each with a digest of the parameters and the volume.
+    volume_tokens: HashMap<String, (uuid::Uuid, String)>,
     /// All network interfaces.
     pub(crate) nics: BTreeMap<Seq, Nic>,
     /// The network interfaces by id.
@@ -88,6 +104,12 @@ pub struct Engine {
     pub(crate) snapshots: BTreeMap<Seq, SnapshotRecord>,
     /// The snapshots by id.
     snapshot_ids: HashMap<String, Seq>,
+    /// VPCs, subnets, groups and keys.
+    pub(crate) network: Network,
+    /// Elastic addresses.
+    pub(crate) addresses: Table<Address>,
+    /// Requests for spot instances.
+    pub(crate) spot_requests: Table<SpotRequest>,
     /// The private addresses, by subnet.
     subnet_pools: BTreeMap<String, AddressPool>,
 }
@@ -137,6 +159,7 @@ impl cloud::CloudEngine for Engine {
             tokens: HashMap::new(),
             volumes: BTreeMap::new(),
             volume_ids: HashMap::new(),
+            volume_tokens: HashMap::new(),
             nics: BTreeMap::new(),
             nic_ids: HashMap::new(),
             images: BTreeMap::new(),
@@ -145,15 +168,20 @@ impl cloud::CloudEngine for Engine {
             snapshots: BTreeMap::new(),
             snapshot_ids: HashMap::new(),
             subnet_pools: BTreeMap::new(),
+            network: Network::default(),
+            addresses: Table::default(),
+            spot_requests: Table::default(),
             core: EngineCore::new(knobs, clock),
         };
         engine.load_catalog_images();
+        engine.load_catalog_networks(None);
         engine
     }
 
     fn set_knobs(&mut self, knobs: Knobs) {
-        self.core.knobs = knobs;
+        let old = std::mem::replace(&mut self.core.knobs, knobs);
         self.load_catalog_images();
+        self.load_catalog_networks(Some(&old));
     }
 
     fn catch_up(&mut self) {

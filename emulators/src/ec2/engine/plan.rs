@@ -7,11 +7,10 @@ use super::{
     Engine,
     image::ImageRecord,
     launch::{DeviceRequest, LaunchRequest},
-    read,
-    storage::Device,
+    storage::{Device, Nic},
 };
 use crate::ec2::{
-    catalog::{Subnet, TypeSpec},
+    catalog::{Subnet, TypeSpec, VPC},
     error::Refusal,
 };
 
@@ -49,14 +48,18 @@ impl Engine {
                 spec.architecture, image.architecture
             )));
         }
+        check_cpu(request, &spec)?;
         self.check_key(request.key_name.as_deref())?;
         self.check_profile(request.profile.as_deref())?;
+        let subnets = self.subnets(request, &spec)?;
+        self.check_private_ip(request, &subnets)?;
+        let vpc = subnets.first().map_or(VPC, |subnet| &subnet.vpc);
         Ok(Plan {
-            subnets: self.subnets(request, &spec)?,
-            groups: self.groups(&request.groups)?,
+            groups: self.groups(&request.groups, vpc)?,
             devices: devices(&image, &request.devices)?,
             image,
             spec,
+            subnets,
         })
     }
 
@@ -79,7 +82,6 @@ impl Engine {
     /// `InvalidParameterValue` for an unknown zone or a subnet of another zone, `MissingInput`
     /// without any subnet, `Unsupported` if no zone offers the type.
     fn subnets(&self, request: &LaunchRequest, spec: &TypeSpec) -> Result<Vec<Subnet>, Refusal> {
-        let subnets = &self.core.knobs.subnets;
         let requested: Vec<&Subnet> = if let Some(id) = &request.subnet {
             vec![self.subnet(id)?]
         } else {
@@ -93,7 +95,7 @@ impl Engine {
                 .iter()
                 .filter(|zone| request.zone.as_ref().is_none_or(|only| only == *zone));
             needs_address
-                .filter_map(|zone| subnets.iter().find(|subnet| subnet.zone == *zone))
+                .filter_map(|zone| self.default_subnet(zone))
                 .collect()
         };
         let Some(first) = requested.first() else {
@@ -125,54 +127,74 @@ impl Engine {
         Ok(offered)
     }
 
+    /// Returns the default subnet of a zone: the first one of the knobs, unless it was deleted.
+    pub(crate) fn default_subnet(&self, zone: &str) -> Option<&Subnet> {
+        let mut listed = self.core.knobs.subnets.iter();
+        let first = listed.find(|subnet| subnet.zone == zone && subnet.vpc == VPC)?;
+        self.network.subnets.get(&first.id)
+    }
+
     /// Returns a subnet by its id.
     ///
     /// # Errors
     ///
     /// `InvalidSubnetID.NotFound`
-    pub(super) fn subnet(&self, id: &str) -> Result<&Subnet, Refusal> {
-        let known = self
-            .core
-            .knobs
-            .subnets
-            .iter()
-            .find(|subnet| subnet.id == id);
+    pub(crate) fn subnet(&self, id: &str) -> Result<&Subnet, Refusal> {
+        let known = self.network.subnets.get(id);
         known.ok_or_else(|| Refusal::not_found("InvalidSubnetID.NotFound", "subnet", &[id]))
     }
 
-    /// Returns the ids of the requested groups, or of the default group.
+    /// Returns the ids of the requested groups, or of the default group of a VPC.
     ///
     /// # Errors
     ///
-    /// `InvalidGroupId.Malformed` or `InvalidGroup.NotFound`.
-    fn groups(&self, requested: &[String]) -> Result<Vec<String>, Refusal> {
-        let known = &self.core.knobs.security_groups;
+    /// `InvalidGroupId.Malformed`, `InvalidGroup.NotFound`, or `InvalidParameter` for a group of another VPC.
+    pub(crate) fn groups(&self, requested: &[String], vpc: &str) -> Result<Vec<String>, Refusal> {
         if requested.is_empty() {
-            return Ok(known.iter().take(1).map(|group| group.id.clone()).collect());
+            let default = self.network.default_group(vpc);
+            return Ok(default.map(|group| group.id.clone()).into_iter().collect());
         }
-        read::check_ids(requested, "sg", "InvalidGroupId.Malformed")?;
-        let unknown = requested
-            .iter()
-            .find(|id| !known.iter().any(|group| group.id == **id));
-        match unknown {
-            None => Ok(requested.to_vec()),
-            Some(id) => {
-                let message = format!("The security group '{id}' does not exist");
-                Err(Refusal::client("InvalidGroup.NotFound", message))
+        for id in requested {
+            if self.group(id)?.vpc != vpc {
+                let message =
+                    format!("Security group {id} and the subnet belong to different networks.");
+                return Err(Refusal::client("InvalidParameter", message));
             }
         }
+        Ok(requested.to_vec())
+    }
+
+    /// Refuses a private address that a launch cannot have (Amazon EC2 API reference, "Error codes").
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterCombination` for several instances, `InvalidParameterValue` for an address outside the subnet, and
+    /// `InvalidIPAddress.InUse`.
+    fn check_private_ip(&self, request: &LaunchRequest, subnets: &[Subnet]) -> Result<(), Refusal> {
+        let Some(address) = request.private_ip else {
+            return Ok(());
+        };
+        if request.max > 1 {
+            let message = "The private IP address of several instances cannot be the same";
+            return Err(Refusal::combination(message));
+        }
+        let in_subnet = |subnet: &&Subnet| subnet.cidr.contains(&address);
+        let Some(subnet) = subnets.first().filter(in_subnet) else {
+            let message = "Address does not fall within the subnet's address range";
+            return Err(Refusal::invalid(message));
+        };
+        let used = |nic: &Nic| nic.subnet == subnet.id && nic.private_ip == address;
+        if self.nics.values().any(used) {
+            let message = format!("Address {address} is in use.");
+            return Err(Refusal::client("InvalidIPAddress.InUse", message));
+        }
+        Ok(())
     }
 
     /// Refuses an unknown key pair with `InvalidKeyPair.NotFound`.
     fn check_key(&self, name: Option<&str>) -> Result<(), Refusal> {
         let Some(name) = name else { return Ok(()) };
-        if self
-            .core
-            .knobs
-            .key_pairs
-            .iter()
-            .any(|pair| pair.name == name)
-        {
+        if self.network.key(name).is_some() {
             return Ok(());
         }
         let message = format!("The key pair '{name}' does not exist");
@@ -196,6 +218,23 @@ impl Engine {
     }
 }
 
+/// Refuses more threads than the instance type has.
+///
+/// # Errors
+///
+/// `InvalidParameterValue`
+fn check_cpu(request: &LaunchRequest, spec: &TypeSpec) -> Result<(), Refusal> {
+    match request.cpu {
+        Some((cores, threads)) if cores.saturating_mul(threads) > spec.vcpus => {
+            Err(Refusal::invalid(format!(
+                "The {cores} cores with {threads} threads each exceed the {} vCPUs of the instance type {}.",
+                spec.vcpus, spec.name
+            )))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Returns the image's root volume with the requested changes, and the further volumes.
 ///
 /// # Errors
@@ -210,6 +249,7 @@ fn devices(image: &ImageRecord, requests: &[DeviceRequest]) -> Result<Vec<Device
         kind: "gp3".to_owned(),
         snapshot: Some(image.snapshot.clone()),
         iops: None,
+        throughput: None,
         encrypted: false,
         delete_on_termination: true,
     }];

@@ -41,7 +41,14 @@ impl Engine {
                      request. You can only stop Spot Instances associated with persistent Spot Instance requests."
                 )));
             }
-            match instance.current().state {
+            let version = instance.current();
+            if version.stop_protected && version.state == State::Running {
+                let message = format!(
+                    "The instance '{id}' may not be stopped. Modify its 'disableApiStop' instance attribute and try again."
+                );
+                return Err(Refusal::client("OperationNotPermitted", message));
+            }
+            match version.state {
                 State::Running | State::Stopping | State::Stopped => {}
                 State::Pending | State::ShuttingDown | State::Terminated => {
                     let message = format!(

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use super::{
     Seq,
-    launch::{MetadataOptions, ShutdownBehavior, SpotKind},
+    launch::{Credits, MetadataOptions, ShutdownBehavior, SpotKind},
     token::TokenKey,
 };
 use crate::{
@@ -110,8 +110,8 @@ pub(crate) struct Fixed {
     pub(crate) zone: String,
     /// The subnet.
     pub(crate) subnet: String,
-    /// The security groups.
-    pub(crate) groups: Vec<String>,
+    /// The VPC of the subnet.
+    pub(crate) vpc: String,
     /// The key pair.
     pub(crate) key_name: Option<String>,
     /// The instance profile.
@@ -120,14 +120,12 @@ pub(crate) struct Fixed {
     pub(crate) market: Market,
     /// The spot request and its kind; `None` on demand.
     pub(crate) spot: Option<(String, SpotKind)>,
-    /// The options of its metadata service.
-    pub(crate) metadata: MetadataOptions,
+    /// The cores, and the threads of each; `None` means those of its type.
+    pub(crate) cpu: Option<(u32, u32)>,
     /// Whether it gets a public address whenever it runs.
     pub(crate) public_address: bool,
     /// The private address, which it keeps until it is terminated.
     pub(crate) private_ip: Ipv4Addr,
-    /// Whether it has detailed monitoring; only stored.
-    pub(crate) monitoring: bool,
     /// Whether an external actor launched it.
     pub(crate) external: bool,
 }
@@ -180,6 +178,10 @@ impl Reason {
 
 /// The properties of an instance that change.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "EC2 has each of them as a bool attribute"
+)]
 pub(crate) struct Version {
     /// The state.
     pub(crate) state: State,
@@ -205,6 +207,18 @@ pub(crate) struct Version {
     pub(crate) shutdown: ShutdownBehavior,
     /// Whether it is EBS optimized; only stored.
     pub(crate) ebs_optimized: bool,
+    /// The security groups of its network interface.
+    pub(crate) groups: Arc<Vec<String>>,
+    /// Whether StopInstances is refused.
+    pub(crate) stop_protected: bool,
+    /// How it spends CPU credits; `None` for a type without credits.
+    pub(crate) credits: Option<Credits>,
+    /// Whether it has detailed monitoring; only stored.
+    pub(crate) monitoring: bool,
+    /// The options of its metadata service.
+    pub(crate) metadata: MetadataOptions,
+    /// Whether it receives only packets for its own addresses; only stored.
+    pub(crate) source_dest_check: bool,
 }
 
 impl Instance {

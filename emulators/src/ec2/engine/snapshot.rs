@@ -43,6 +43,21 @@ pub(crate) struct SnapshotRecord {
 }
 
 impl Engine {
+    /// Returns the size of a snapshot in GiB.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidSnapshot.NotFound`
+    pub(crate) fn snapshot_gib(&self, id: &str) -> Result<u32, Refusal> {
+        let found = self
+            .snapshot_ids
+            .get(id)
+            .and_then(|seq| self.snapshots.get(seq));
+        found
+            .map(|snapshot| snapshot.gib)
+            .ok_or_else(|| snapshot_not_found(id))
+    }
+
     /// Creates the snapshot of a new image.
     pub(super) fn add_snapshot(&mut self, image: &ImageRecord, volume: String, tags: &Tags) {
         let source = image.source.as_deref().unwrap_or_default();

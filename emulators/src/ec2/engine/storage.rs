@@ -24,6 +24,8 @@ pub(crate) struct Device {
     pub(crate) snapshot: Option<String>,
     /// The provisioned IOPS; only stored.
     pub(crate) iops: Option<u32>,
+    /// The provisioned throughput in MiB per second; only stored.
+    pub(crate) throughput: Option<u32>,
     /// Whether it is encrypted; only stored.
     pub(crate) encrypted: bool,
     /// Whether it is deleted with its instance.
@@ -39,6 +41,7 @@ impl Device {
             kind: "gp3".to_owned(),
             snapshot: None,
             iops: None,
+            throughput: None,
             encrypted: false,
             delete_on_termination: false,
         }
@@ -51,6 +54,7 @@ impl Device {
             self.kind.clone_from(kind);
         }
         self.iops = request.iops.or(self.iops);
+        self.throughput = request.throughput.or(self.throughput);
         self.encrypted |= request.encrypted;
         self.delete_on_termination = request
             .delete_on_termination
@@ -70,8 +74,12 @@ pub(crate) struct Volume {
     pub(crate) zone: String,
     /// Its properties.
     pub(crate) device: Device,
-    /// When it was created, and attached if it was.
+    /// When it was created.
     pub(crate) created: Duration,
+    /// When it was last attached.
+    pub(crate) attached: Duration,
+    /// The last change of its size or type, and when it was.
+    pub(crate) modified: Option<(Duration, Box<Device>)>,
     /// The tags.
     pub(crate) tags: Tags,
     /// The instance that it is attached to.
@@ -89,10 +97,14 @@ pub(crate) struct Nic {
     pub(crate) mac: String,
     /// The subnet.
     pub(crate) subnet: String,
+    /// The VPC of the subnet.
+    pub(crate) vpc: String,
     /// The zone of the subnet.
     pub(crate) zone: String,
     /// The security groups.
     pub(crate) groups: Vec<String>,
+    /// Whether it receives only packets for its own addresses; only stored.
+    pub(crate) source_dest_check: bool,
     /// The description; empty if there is none.
     pub(crate) description: String,
     /// The private address.
@@ -135,6 +147,8 @@ impl Engine {
             zone: zone.to_owned(),
             device,
             created: self.now(),
+            attached: self.now(),
+            modified: None,
             tags: tags.clone(),
             attached_to: instance.map(str::to_owned),
         };
@@ -143,7 +157,12 @@ impl Engine {
     }
 
     /// Creates and attaches the network interface of a new instance, with the instance's address.
-    pub(super) fn attach_nic(&mut self, instance: &Fixed, request: &LaunchRequest) -> Seq {
+    pub(super) fn attach_nic(
+        &mut self,
+        instance: &Fixed,
+        groups: &[String],
+        request: &LaunchRequest,
+    ) -> Seq {
         let (seq, id) = (self.next_seq(), self.ids.next("eni"));
         self.nic_ids.insert(id.clone(), seq);
         let nic = Nic {
@@ -151,8 +170,10 @@ impl Engine {
             attachment: self.ids.next("eni-attach"),
             mac: self.ids.mac(),
             subnet: instance.subnet.clone(),
+            vpc: instance.vpc.clone(),
             zone: instance.zone.clone(),
-            groups: instance.groups.clone(),
+            groups: groups.to_vec(),
+            source_dest_check: true,
             description: request.nic_description.clone(),
             private_ip: instance.private_ip,
             created: self.now(),
@@ -216,12 +237,7 @@ impl Engine {
 
     /// Frees the private address of an instance, if the knobs still have its subnet.
     fn release_private_ip(&mut self, fixed: &Fixed) {
-        let subnets = &self.core.knobs.subnets;
-        if let Some(subnet) = subnets
-            .iter()
-            .find(|subnet| subnet.id == fixed.subnet)
-            .cloned()
-        {
+        if let Some(subnet) = self.network.subnets.get(&fixed.subnet).cloned() {
             self.pool(&subnet).release(fixed.private_ip);
         }
     }

@@ -63,9 +63,16 @@ impl Engine {
                                 .instances
                                 .get(&seq)
                                 .and_then(|i| Some(&*i.version_at(moment)?.tags)),
-                            Kind::Volume | Kind::Nic | Kind::Image | Kind::Snapshot => {
-                                engine.tags_of(kind, seq)
-                            }
+                            Kind::Volume
+                            | Kind::Nic
+                            | Kind::Image
+                            | Kind::Snapshot
+                            | Kind::Vpc
+                            | Kind::Subnet
+                            | Kind::Group
+                            | Kind::Key
+                            | Kind::Address
+                            | Kind::SpotRequest => engine.tags_of(kind, seq),
                         };
                         tags.into_iter()
                             .flatten()
@@ -98,6 +105,9 @@ impl Engine {
         from: Seq,
         filters: &[Filter],
     ) -> Box<dyn Iterator<Item = (Seq, &'a str)> + 'a> {
+        if let Some(table) = self.table(kind) {
+            return Box::new(table.ids_from(from).into_iter());
+        }
         let by_id = filters
             .iter()
             .find(|f| f.name == "resource-id" && f.values.iter().all(|v| filter::is_plain(v)));
@@ -108,6 +118,12 @@ impl Engine {
                 Kind::Nic => &self.nic_ids,
                 Kind::Image => &self.image_ids,
                 Kind::Snapshot => &self.snapshot_ids,
+                Kind::Vpc
+                | Kind::Subnet
+                | Kind::Group
+                | Kind::Key
+                | Kind::Address
+                | Kind::SpotRequest => return Box::new(std::iter::empty()),
             };
             let mut found: Vec<(Seq, &str)> = by_id
                 .values
@@ -144,6 +160,12 @@ impl Engine {
                     .range(from..)
                     .map(|(seq, s)| (*seq, s.id.as_str())),
             ),
+            Kind::Vpc
+            | Kind::Subnet
+            | Kind::Group
+            | Kind::Key
+            | Kind::Address
+            | Kind::SpotRequest => Box::new(std::iter::empty()),
         }
     }
 }

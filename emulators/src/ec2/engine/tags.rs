@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Engine, Mode, Seq, read::check_ids, record::Tags};
+use super::{Engine, Mode, Seq, read::check_ids, record::Tags, table::Tagged};
 use crate::ec2::error::Refusal;
 
 /// The maximum number of tags of a resource.
@@ -24,16 +24,34 @@ pub(crate) enum Kind {
     Image,
     /// A snapshot.
     Snapshot,
+    /// A VPC.
+    Vpc,
+    /// A subnet.
+    Subnet,
+    /// A security group.
+    Group,
+    /// A key pair.
+    Key,
+    /// An elastic address.
+    Address,
+    /// A request for a spot instance.
+    SpotRequest,
 }
 
 impl Kind {
     /// All kinds, in the order of DescribeTags.
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Instance,
         Self::Volume,
         Self::Nic,
         Self::Image,
         Self::Snapshot,
+        Self::Vpc,
+        Self::Subnet,
+        Self::Group,
+        Self::Key,
+        Self::Address,
+        Self::SpotRequest,
     ];
 
     /// Returns EC2's name of the kind, as in `ResourceType`.
@@ -44,6 +62,12 @@ impl Kind {
             Self::Nic => "network-interface",
             Self::Image => "image",
             Self::Snapshot => "snapshot",
+            Self::Vpc => "vpc",
+            Self::Subnet => "subnet",
+            Self::Group => "security-group",
+            Self::Key => "key-pair",
+            Self::Address => "elastic-ip",
+            Self::SpotRequest => "spot-instances-request",
         }
     }
 
@@ -55,6 +79,12 @@ impl Kind {
             Self::Nic => 2,
             Self::Image => 3,
             Self::Snapshot => 4,
+            Self::Vpc => 5,
+            Self::Subnet => 6,
+            Self::Group => 7,
+            Self::Key => 8,
+            Self::Address => 9,
+            Self::SpotRequest => 10,
         }
     }
 }
@@ -169,6 +199,13 @@ impl Engine {
                         snapshot.tags = tags;
                     }
                 }
+                Kind::Address => self.addresses.set_tags(seq, tags),
+                Kind::SpotRequest => self.spot_requests.set_tags(seq, tags),
+                Kind::Vpc | Kind::Subnet | Kind::Group | Kind::Key => {
+                    if let Some(table) = self.network.tagged_mut(kind) {
+                        table.set_tags(seq, tags);
+                    }
+                }
             }
         }
         Ok(())
@@ -216,6 +253,18 @@ impl Engine {
                         seq.ok_or_else(|| super::snapshot::snapshot_not_found(id))?,
                     )
                 }
+                "vpc" => self.network_resource(Kind::Vpc, id, "InvalidVpcID.NotFound")?,
+                "subnet" => self.network_resource(Kind::Subnet, id, "InvalidSubnetID.NotFound")?,
+                "sg" => self.network_resource(Kind::Group, id, "InvalidGroup.NotFound")?,
+                "key" => self.network_resource(Kind::Key, id, "InvalidKeyPair.NotFound")?,
+                "eipalloc" => {
+                    self.network_resource(Kind::Address, id, "InvalidAllocationID.NotFound")?
+                }
+                "sir" => self.network_resource(
+                    Kind::SpotRequest,
+                    id,
+                    "InvalidSpotInstanceRequestID.NotFound",
+                )?,
                 _ => {
                     return Err(Refusal::client(
                         "InvalidID",
@@ -238,7 +287,42 @@ impl Engine {
             Kind::Nic => self.nics.get(&seq).map(|nic| &nic.tags),
             Kind::Image => self.images.get(&seq).map(|image| &image.tags),
             Kind::Snapshot => self.snapshots.get(&seq).map(|snapshot| &snapshot.tags),
+            Kind::Vpc
+            | Kind::Subnet
+            | Kind::Group
+            | Kind::Key
+            | Kind::Address
+            | Kind::SpotRequest => self.table(kind)?.tags(seq),
         }
+    }
+
+    /// Returns the resources of a kind that is kept in a table; `None` for another kind.
+    pub(super) fn table(&self, kind: Kind) -> Option<&dyn Tagged> {
+        match kind {
+            Kind::Address => Some(&self.addresses),
+            Kind::SpotRequest => Some(&self.spot_requests),
+            Kind::Instance
+            | Kind::Volume
+            | Kind::Nic
+            | Kind::Image
+            | Kind::Snapshot
+            | Kind::Vpc
+            | Kind::Subnet
+            | Kind::Group
+            | Kind::Key => self.network.tagged(kind),
+        }
+    }
+
+    /// Returns a resource of a table, or the refusal with a code.
+    fn network_resource(
+        &self,
+        kind: Kind,
+        id: &str,
+        code: &'static str,
+    ) -> Result<(Kind, Seq), Refusal> {
+        let seq = self.table(kind).and_then(|table| table.seq(id));
+        let missing = || Refusal::not_found(code, kind.name(), &[id]);
+        Ok((kind, seq.ok_or_else(missing)?))
     }
 }
 

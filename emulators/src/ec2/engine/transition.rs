@@ -118,7 +118,10 @@ impl Engine {
             .instances
             .get(&seq)
             .is_some_and(|instance| instance.fixed.public_address);
-        let address = if needs_address {
+        let elastic = self.elastic_address(seq);
+        let address = if elastic.is_some() {
+            elastic
+        } else if needs_address {
             self.core.public_ips.take()
         } else {
             None
@@ -139,6 +142,13 @@ impl Engine {
     fn finish_termination(&mut self, seq: Seq, failure: Option<Reason>) {
         self.release_machine(seq);
         self.release_public_ip(seq);
+        if let Some(id) = self
+            .instances
+            .get(&seq)
+            .map(|instance| instance.fixed.id.clone())
+        {
+            self.end_associations_of(&id);
+        }
         self.release_attachments(seq);
         self.revise(seq, |version| {
             version.state = State::Terminated;
@@ -159,14 +169,16 @@ impl Engine {
         );
     }
 
-    /// Releases the public address of an instance, if it has one.
-    fn release_public_ip(&mut self, seq: Seq) {
+    /// Takes the public address of an instance away, if it has one. An elastic address stays allocated.
+    pub(super) fn release_public_ip(&mut self, seq: Seq) {
         let address = self
             .instances
             .get(&seq)
             .and_then(|instance| instance.current().public_ip);
         if let Some(address) = address {
-            self.core.public_ips.release(address);
+            if self.elastic_address(seq) != Some(address) {
+                self.core.public_ips.release(address);
+            }
             self.revise(seq, |version: &mut Version| version.public_ip = None);
         }
     }

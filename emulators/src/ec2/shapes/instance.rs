@@ -163,7 +163,7 @@ pub(crate) struct Instance {
     /// The public address, while it runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ip_address: Option<String>,
-    /// Always true.
+    /// Whether it receives only packets for its own addresses.
     pub(crate) source_dest_check: bool,
     /// The security groups; empty when terminated.
     pub(crate) group_set: Set<Group>,

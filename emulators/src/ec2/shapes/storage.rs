@@ -32,6 +32,9 @@ pub(crate) struct Volume {
     /// The IOPS, for types that have them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) iops: Option<u32>,
+    /// The throughput in MiB per second, for types that have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) throughput: Option<u32>,
     /// Whether it is encrypted.
     pub(crate) encrypted: bool,
     /// Always false.
@@ -65,8 +68,8 @@ pub(crate) struct NetworkInterface {
     pub(crate) network_interface_id: String,
     /// The subnet.
     pub(crate) subnet_id: String,
-    /// The one VPC.
-    pub(crate) vpc_id: &'static str,
+    /// The VPC.
+    pub(crate) vpc_id: String,
     /// The zone; only in the list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) availability_zone: Option<String>,
@@ -85,7 +88,7 @@ pub(crate) struct NetworkInterface {
     pub(crate) private_ip_address: String,
     /// The private DNS name.
     pub(crate) private_dns_name: String,
-    /// Always true.
+    /// Whether it receives only packets for its own addresses.
     pub(crate) source_dest_check: bool,
     /// The security groups.
     pub(crate) group_set: Set<Group>,

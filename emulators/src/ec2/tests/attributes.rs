@@ -121,7 +121,7 @@ fn invalid_change_is_refused() {
         ),
         (
             format!("ModifyInstanceAttribute&InstanceId={id}&Kernel.Value=x"),
-            "UnknownParameter",
+            "UnsupportedOperation",
         ),
         (
             "ModifyInstanceAttribute&InstanceId=i-00000000000000bad&EbsOptimized.Value=true"

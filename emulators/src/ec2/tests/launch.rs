@@ -125,7 +125,22 @@ fn invalid_launch_is_refused_with_its_code_and_creates_nothing() {
             "ClientToken=12345678901234567890123456789012345678901234567890123456789012345",
             "InvalidParameterValue",
         ),
-        ("LaunchTemplate.LaunchTemplateName=web", "UnknownParameter"),
+        (
+            "LaunchTemplate.LaunchTemplateName=web",
+            "UnsupportedOperation",
+        ),
+        ("HibernationOptions.Configured=true", "UnsupportedOperation"),
+        ("Colour=red", "UnknownParameter"),
+        ("CpuOptions.CoreCount=1", "MissingParameter"),
+        (
+            "CpuOptions.CoreCount=64&CpuOptions.ThreadsPerCore=2",
+            "InvalidParameterValue",
+        ),
+        (
+            "CreditSpecification.CpuCredits=all",
+            "InvalidParameterValue",
+        ),
+        ("PrivateIpAddress=10.0.0.9", "InvalidParameterValue"),
         ("DryRun=true", "DryRunOperation"),
         ("DryRun=perhaps", "InvalidParameterValue"),
     ] {

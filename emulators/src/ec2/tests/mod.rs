@@ -1,5 +1,6 @@
 //! Tests of the engine, action by action, on a manual clock.
 
+mod addresses;
 mod attributes;
 mod determinism;
 mod external_actions;
@@ -10,6 +11,7 @@ mod lag;
 mod launch;
 mod lifecycles;
 mod limits;
+mod networks;
 mod pages;
 mod power;
 mod read;

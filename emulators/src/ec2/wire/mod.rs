@@ -4,10 +4,12 @@
 //! `engine`.
 
 pub(crate) mod action;
+pub(crate) mod known;
 pub(crate) mod params;
 pub(crate) mod service;
 pub(crate) mod sigv4;
 pub(crate) mod sts;
+pub(crate) mod tree;
 pub(crate) mod xml;
 
 /// The API version of EC2 that the emulator supports.

@@ -1,7 +1,7 @@
 //! The parameters of a request: flat names such as `Filter.1.Value.2`, parsed as lists and groups.
 //!
-//! Parameters that an action does not read are refused: the emulator honours or refuses a
-//! parameter, and never ignores one.
+//! Parameters that an action does not read are refused, unless they are at the default that EC2 has without them: the
+//! emulator honours or refuses a parameter, and never ignores one.
 
 use std::{
     cell::RefCell,
@@ -11,6 +11,10 @@ use std::{
 
 use uuid::Uuid;
 
+use super::{
+    action::Action,
+    known::{self, Parameter},
+};
 use crate::ec2::error::Refusal;
 
 /// The maximum number of parameters of one request.
@@ -88,16 +92,32 @@ impl Params {
         }
     }
 
-    /// Refuses parameters that were not read, with `UnknownParameter` and the first name.
-    pub(crate) fn finish(&self) -> Result<(), Refusal> {
+    /// Refuses parameters that were not read, except those that EC2 has and that are at their default.
+    ///
+    /// # Errors
+    ///
+    /// `UnsupportedOperation` for a parameter that EC2 has and the emulator has not, `UnknownParameter` for one that EC2 does
+    /// not have, each with the first name.
+    pub(crate) fn finish(&self, action: Action) -> Result<(), Refusal> {
         let read = self.read.borrow();
-        match self.values.keys().find(|name| !read.contains(*name)) {
-            None => Ok(()),
-            Some(name) => {
-                let message = format!("The parameter {name} is not recognized");
-                Err(Refusal::client("UnknownParameter", message))
+        let unread = self.values.iter().filter(|(name, _)| !read.contains(*name));
+        for (name, value) in unread {
+            match known::parameter(action, name, value) {
+                Parameter::Default => {}
+                Parameter::NotEmulated => {
+                    return Err(Refusal::unsupported(format!(
+                        "The parameter {name} of {} with the value '{value}' is not emulated. The emulator accepts it \
+                         only at its default.",
+                        action.name()
+                    )));
+                }
+                Parameter::Unknown => {
+                    let message = format!("The parameter {name} is not recognized");
+                    return Err(Refusal::client("UnknownParameter", message));
+                }
             }
         }
+        Ok(())
     }
 
     /// Returns a digest of the parameters, to compare two requests with the same client token.
@@ -292,11 +312,14 @@ mod tests {
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[0].text("Name").as_deref(), Some("x"));
         assert_eq!(groups[0].list("Value"), ["1"]);
-        assert_eq!(given.finish().unwrap_err().code, "UnknownParameter");
+        assert_eq!(
+            given.finish(Action::DescribeTags).unwrap_err().code,
+            "UnknownParameter"
+        );
         assert_eq!(groups[1].text("Name").as_deref(), Some("y"));
         assert!(root.scope("Set").is_present() && !root.scope("Se").is_present());
         assert_eq!(root.scope("Set").flag("On"), Ok(Some(true)));
-        assert_eq!(given.finish(), Ok(()));
+        assert_eq!(given.finish(Action::DescribeTags), Ok(()));
     }
 
     #[test]
@@ -319,7 +342,7 @@ mod tests {
         );
         assert!(root.list("Id").is_empty());
         assert_eq!(
-            given.finish().unwrap_err().message,
+            given.finish(Action::DescribeTags).unwrap_err().message,
             "The parameter Id.01 is not recognized"
         );
     }

@@ -1,8 +1,7 @@
 //! Checks the form of a signature (version 4), in a header or in the query.
 //!
 //! The signature itself is not computed: any secret is accepted, because a secret in a test proves
-//! nothing. Key id, region, service and date are checked, so that a client that signs for the
-//! wrong region fails here too.
+//! nothing. Service and date are checked; key id and region only if the knobs say so.
 
 use hyper::{HeaderMap, header};
 
@@ -12,7 +11,7 @@ use crate::ec2::{error::Refusal, knobs::Knobs};
 /// The only signature algorithm that EC2 accepts.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// Checks that a request is signed with a known key id, for this region and service.
+/// Checks that a request is signed for this service, and if the knobs say so, with a known key id and for this region.
 ///
 /// # Errors
 ///
@@ -135,12 +134,12 @@ impl Signed<'_> {
                 "Credential should be scoped to correct service: '{expected}', not '{service}'."
             )));
         }
-        if region != knobs.region {
+        if knobs.check_region && region != knobs.region {
             return Err(denied(&format!(
                 "Credential should be scoped to a valid region, not '{region}'."
             )));
         }
-        if !knobs.access_keys.contains(key) {
+        if !knobs.access_keys.is_empty() && !knobs.access_keys.contains(key) {
             return Err(denied(
                 "AWS was not able to validate the provided access credentials",
             ));
@@ -170,12 +169,21 @@ mod tests {
 
     const SIGNATURE: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
+    /// Returns knobs that accept only the key id `test` and their own region.
+    fn strict() -> Knobs {
+        Knobs {
+            access_keys: ["test".to_owned()].into(),
+            check_region: true,
+            ..Knobs::default()
+        }
+    }
+
     fn code(authorization: &str, date: &str) -> String {
         let mut headers = HeaderMap::new();
         headers.insert("host", "127.0.0.1".parse().unwrap());
         headers.insert("x-amz-date", date.parse().unwrap());
         headers.insert("authorization", authorization.parse().unwrap());
-        let checked = check(&headers, &Params::default(), "ec2", &Knobs::default());
+        let checked = check(&headers, &Params::default(), "ec2", &strict());
         checked.map_or_else(|refusal| refusal.code.into_owned(), |()| "ok".to_owned())
     }
 
@@ -242,6 +250,19 @@ mod tests {
             code("AWS4-HMAC-SHA256 Credential=x", date),
             "IncompleteSignature"
         );
+    }
+
+    #[test]
+    fn any_key_and_region_are_accepted_by_default() {
+        let mut headers = HeaderMap::new();
+        headers.insert("host", "127.0.0.1".parse().unwrap());
+        headers.insert("x-amz-date", "20260102T030405Z".parse().unwrap());
+        let credential = "anybody/20260102/eu-west-1/ec2/aws4_request";
+        let authorization = signed(credential, "host", SIGNATURE);
+        headers.insert("authorization", authorization.parse().unwrap());
+        let checked = |knobs: &Knobs| check(&headers, &Params::default(), "ec2", knobs);
+        assert_eq!(checked(&Knobs::default()), Ok(()));
+        assert!(checked(&strict()).is_err());
     }
 
     #[test]
