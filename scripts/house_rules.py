@@ -59,6 +59,7 @@ ARROWS = {
     "fleetwright-simulation": ANYTHING,
     "fleetwright-facade-testkit": ANYTHING,
     "region-e2e": ANYTHING,
+    "server-e2e": ANYTHING,
     "garm-provider-fleetwright": {
         "fleetwright", "fleetwright-ec2", "fleetwright-gcp", "fleetwright-azure", "persistent",
     },

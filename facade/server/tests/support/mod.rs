@@ -439,7 +439,7 @@ impl Files {
     /// A configuration that ends with these lines.
     pub fn with_regions(regions: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sample");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/src/sample");
         for name in ["catalog.toml", "mapping.toml"] {
             std::fs::copy(sources.join(name), folder.path().join(name)).unwrap();
         }
