@@ -75,9 +75,10 @@ fn resources() -> Vec<(String, Value)> {
                 }),
                 Kind::VirtualMachine => vm_body(),
             };
-            let path = match kind {
-                Kind::ResourceGroup => format!("{SUBSCRIPTION}/resourceGroups/mine"),
-                _ => place(kind),
+            let path = if kind == Kind::ResourceGroup {
+                format!("{SUBSCRIPTION}/resourceGroups/mine")
+            } else {
+                place(kind)
             };
             (rank(kind), path, body)
         })
@@ -162,7 +163,9 @@ fn parts_of_documents_and_whole_references_can_be_sent_back() {
 
 #[test]
 fn known_members_are_accepted_at_their_default_and_refused_by_name_otherwise() {
-    let tables: [(String, fn() -> Value, &[schema::Member]); 4] = [
+    // An address, a valid body, and the members of its model.
+    type Table = (String, fn() -> Value, &'static [schema::Member]);
+    let tables: [Table; 4] = [
         (
             format!("{VMS}/vm"),
             vm_body,
