@@ -156,7 +156,9 @@ impl Client {
             let next = delays
                 .next()
                 .filter(|_| retry::can_retry(call.operation, &error));
-            let Some(next) = next else { return Err(error) };
+            let Some(next) = next else {
+                return Err(error.after(effect));
+            };
             let delay = retry::delay(&error, next);
             if Instant::now() + delay >= deadline {
                 return Err(self.late(call.operation, effect, Some(Box::new(error))));
@@ -236,6 +238,7 @@ pub(crate) async fn failure(operation: &'static Operation, response: Response) -
             problem.retry_after = problem.retry_after.or(seconds);
             Error::Problem {
                 operation: operation.id,
+                effect: effect_of_problem(operation, &problem),
                 problem: Box::new(problem),
             }
         }
@@ -319,6 +322,15 @@ fn effect_of(operation: &Operation) -> Effect {
         Effect::None
     } else {
         Effect::Unknown
+    }
+}
+
+/// What a request may have changed that the service answered with a problem.
+fn effect_of_problem(operation: &Operation, problem: &Problem) -> Effect {
+    match problem.status {
+        500 => effect_of(operation),
+        // The service has refused it.
+        _ => Effect::None,
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Error {
         operation: &'static str,
         /// What the service said.
         problem: Box<Problem>,
+        /// Whether this attempt, or one before it, may have been carried out.
+        effect: Effect,
     },
     /// The service was not reached, or its response was lost.
     #[error("{operation}: {problem}")]
@@ -35,7 +37,7 @@ pub enum Error {
         operation: &'static str,
         /// What happened, in words.
         problem: &'static str,
-        /// Whether the request may have arrived.
+        /// Whether the request may have arrived, in this attempt or one before it.
         effect: Effect,
         /// What the connection reported.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -119,14 +121,28 @@ impl Error {
         self.problem()?.retry_after.map(Duration::from_secs)
     }
 
-    /// Whether anything may have been changed.
+    /// The same error of a call of which earlier attempts had this effect.
+    pub(crate) fn after(mut self, earlier: Effect) -> Self {
+        match &mut self {
+            Self::Problem { effect, .. }
+            | Self::Connection { effect, .. }
+            | Self::Response { effect, .. }
+            | Self::Deadline { effect, .. } => {
+                if earlier == Effect::Unknown {
+                    *effect = Effect::Unknown;
+                }
+            }
+            Self::Invalid { .. } | Self::NeedsDecision { .. } => {}
+        }
+        self
+    }
+
+    /// Whether anything may have been changed, by any attempt of the call.
     pub fn effect(&self) -> Effect {
         match self {
-            Self::Problem { problem, .. } if problem.status == 500 => Effect::Unknown,
-            Self::Problem { .. } | Self::Invalid { .. } | Self::NeedsDecision { .. } => {
-                Effect::None
-            }
-            Self::Connection { effect, .. }
+            Self::Invalid { .. } | Self::NeedsDecision { .. } => Effect::None,
+            Self::Problem { effect, .. }
+            | Self::Connection { effect, .. }
             | Self::Response { effect, .. }
             | Self::Deadline { effect, .. } => *effect,
         }
@@ -135,10 +151,12 @@ impl Error {
     /// What to do, in one sentence.
     pub fn advice(&self) -> String {
         let text = match self {
-            Self::Problem { problem, .. } => return advice_of(problem),
+            Self::Problem {
+                problem, effect, ..
+            } => return advice_of(problem, *effect),
             Self::Connection { effect, .. } => match effect {
                 Effect::None => "check the address and whether the service runs",
-                Effect::Unknown => "look whether it happened before you repeat it",
+                Effect::Unknown => LOOK,
             },
             Self::Response { .. } => {
                 "check that the address is that of the service, without a path of its own"
@@ -158,8 +176,21 @@ impl Error {
     }
 }
 
+/// What to do after a call that may have been carried out.
+const LOOK: &str = "look whether it happened before you repeat it";
+
 /// The detail of a problem says what is wrong; this says what the caller can do with a problem of its code.
-fn advice_of(problem: &Problem) -> String {
+fn advice_of(problem: &Problem, effect: Effect) -> String {
+    if effect == Effect::Unknown {
+        return match &problem.existing_id {
+            // It may be the caller's own.
+            Some(id) => format!("look whether it happened: {id} has the name"),
+            None => format!(
+                "{LOOK}; an operator finds the request by its trace id, {}",
+                problem.trace_id
+            ),
+        };
+    }
     let text = match problem.code.as_str() {
         "invalid_request"
         | "unsupported_media_type"
@@ -176,7 +207,7 @@ fn advice_of(problem: &Problem) -> String {
         "precondition_failed" => "read it again, and repeat the change",
         "gone" => "begin again without a position",
         "not_implemented" => "choose a region whose cloud offers it",
-        "server_error" => "look whether it happened; give the trace id to an operator",
+        "server_error" => "give the trace id to an operator",
         _ => "",
     };
     match (problem.retry_after, &problem.existing_id, text) {

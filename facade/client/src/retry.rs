@@ -70,6 +70,7 @@ mod tests {
         let error = |problem: &fleetwright_api::Problem| Error::Problem {
             operation: "x",
             problem: Box::new(problem.clone()),
+            effect: Effect::None,
         };
         let short = Duration::from_millis(200);
         assert!(!can_retry(&operation::DELETE_INSTANCE, &error(&problem)));

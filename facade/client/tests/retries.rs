@@ -16,6 +16,7 @@ use fleetwright_server::Server;
 use futures_util::TryStreamExt as _;
 use serde_json::json;
 use support::{Proxy, SECRET, Scripted, problem};
+use tokio::io::AsyncReadExt as _;
 
 /// The sample, a proxy in front of it, and a client of the proxy.
 async fn service() -> (Server, tempfile::TempDir, Proxy, Client) {
@@ -163,6 +164,51 @@ async fn a_refusal_is_final() {
             "{shown}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_lost_attempt_is_not_forgotten_by_the_error_of_a_later_one() {
+    // The first response is lost, and the second attempt is refused: the first may have caused that.
+    let server = Scripted::start(|number, _| match number {
+        1 => String::new(),
+        _ => problem(409, "conflict", None),
+    })
+    .await;
+    let error = server.client().start_instance("x").await.unwrap_err();
+    assert_eq!(server.requests().len(), 2);
+    assert_eq!(error.problem().unwrap().status, 409);
+    assert_eq!(error.effect(), Effect::Unknown, "{error:?}");
+    assert!(
+        error.advice().contains("look whether it happened"),
+        "{}",
+        error.advice()
+    );
+    // A read has no effect, whatever was lost.
+    let server = Scripted::start(|number, _| match number {
+        1 => String::new(),
+        _ => problem(404, "not_found", None),
+    })
+    .await;
+    let error = server.client().read_instance("x").await.unwrap_err();
+    assert_eq!((server.requests().len(), error.effect()), (2, Effect::None));
+
+    // The first request is lost, and then nobody is there.
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::builder(format!("http://{}", listener.local_addr().unwrap()))
+        .token(Token::new(SECRET).unwrap())
+        .attempts(2)
+        .build()
+        .unwrap();
+    let once = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        drop(listener);
+        let read = stream.read(&mut [0; 4096]).await.unwrap();
+        assert!(read > 0);
+    });
+    let error = client.start_instance("x").await.unwrap_err();
+    once.await.unwrap();
+    assert!(error.to_string().contains("cannot be reached"), "{error}");
+    assert_eq!(error.effect(), Effect::Unknown, "{error:?}");
 }
 
 #[tokio::test]
