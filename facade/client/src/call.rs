@@ -327,8 +327,11 @@ fn effect_of(operation: &Operation) -> Effect {
 
 /// What a request may have changed that the service answered with a problem.
 fn effect_of_problem(operation: &Operation, problem: &Problem) -> Effect {
-    match problem.status {
-        500 => effect_of(operation),
+    match (problem.status, problem.retry_after) {
+        // A fault says nothing about what was done before it.
+        (500, _) => effect_of(operation),
+        // What is busy or away and has done nothing says after how long to retry.
+        (502..=504, None) => effect_of(operation),
         // The service has refused it.
         _ => Effect::None,
     }

@@ -19,8 +19,10 @@ pub(crate) fn delays(attempts: usize) -> impl Iterator<Item = Duration> + Send +
 /// Whether the same request can succeed later, without being carried out twice.
 pub(crate) fn can_retry(operation: &Operation, error: &Error) -> bool {
     match error {
-        // The service knows: it says after how long.
-        Error::Problem { problem, .. } => problem.retry_after.is_some(),
+        // The service knows: it says after how long. A fault may have come after the change.
+        Error::Problem {
+            problem, effect, ..
+        } => problem.retry_after.is_some() && *effect == Effect::None,
         Error::Connection { effect, .. } => *effect == Effect::None || operation.can_repeat(),
         // What a proxy in front of the service sends while the service is away.
         Error::Response { status, .. } => {
@@ -78,6 +80,9 @@ mod tests {
         assert!(can_retry(&operation::DELETE_INSTANCE, &error(&problem)));
         assert_eq!(delay(&error(&problem), short), Duration::from_secs(7));
         assert_eq!(delay(&connection(Effect::None), short), short);
+        // It may have been carried out.
+        let fault = error(&problem).after(Effect::Unknown);
+        assert!(!can_retry(&operation::DELETE_INSTANCE, &fault));
     }
 
     #[test]

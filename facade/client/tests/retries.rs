@@ -212,6 +212,47 @@ async fn a_lost_attempt_is_not_forgotten_by_the_error_of_a_later_one() {
 }
 
 #[tokio::test]
+async fn a_failure_that_does_not_say_when_to_retry_may_have_come_after_the_change() {
+    for (status, code, effect) in [
+        (500, "server_error", Effect::Unknown),
+        (503, "unavailable", Effect::Unknown),
+        // These are refused before anything is done.
+        (409, "conflict", Effect::None),
+        (429, "too_many_requests", Effect::None),
+        (501, "not_implemented", Effect::None),
+    ] {
+        let server = Scripted::start(move |_, _| problem(status, code, None)).await;
+        let client = server.client();
+        let deleted = client.delete_instance("x").await.unwrap_err();
+        let started = client.start_instance("x").await.unwrap_err();
+        let read = client.read_instance("x").await.unwrap_err();
+        assert_eq!(server.requests().len(), 3, "{status}: none is repeated");
+        assert_eq!(
+            [deleted.effect(), started.effect(), read.effect()],
+            [effect, effect, Effect::None],
+            "{status}"
+        );
+        let advises = deleted.advice().contains("look whether it happened");
+        assert_eq!(advises, effect == Effect::Unknown, "{}", deleted.advice());
+    }
+
+    // With the delay the service says that nothing was done.
+    let server = Scripted::start(|number, _| match number {
+        1 => problem(503, "unavailable", Some(1)),
+        _ => support::json(202, "", &json!({})),
+    })
+    .await;
+    server.client().delete_instance("x").await.unwrap();
+    assert_eq!(server.requests().len(), 2);
+
+    // A fault says nothing, with a delay or without.
+    let server = Scripted::start(|_, _| problem(500, "server_error", Some(1))).await;
+    let error = server.client().delete_instance("x").await.unwrap_err();
+    let seen = (server.requests().len(), error.effect());
+    assert_eq!(seen, (1, Effect::Unknown));
+}
+
+#[tokio::test]
 async fn no_retry_is_waited_for_that_comes_after_the_deadline() {
     let server = Scripted::start(|_, _| problem(503, "unavailable", Some(3600))).await;
     let error = server.client().read_version().await.unwrap_err();
