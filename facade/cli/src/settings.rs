@@ -1,4 +1,5 @@
-//! Where the service is and who calls: arguments before the environment before the config file. A token is never an argument.
+//! Where the service is and who calls: arguments before the environment before the config file. A profile that an argument names is an
+//! argument too. A token is never one.
 
 use std::{
     env, fs, io,
@@ -10,8 +11,10 @@ use serde::Deserialize;
 
 use crate::{arguments::Global, failure::Failure};
 
+const URL: &str = "FLEETWRIGHT_URL";
 const TOKEN: &str = "FLEETWRIGHT_TOKEN";
 const TOKEN_FILE: &str = "FLEETWRIGHT_TOKEN_FILE";
+const PROFILE: &str = "FLEETWRIGHT_PROFILE";
 
 /// The config file.
 #[derive(Debug, Default, Deserialize)]
@@ -53,17 +56,23 @@ pub(crate) struct Defaults {
 /// Builds the client that the settings describe.
 pub(crate) fn connect(global: &Global) -> Result<(Client, Defaults), Failure> {
     let profile = read_profile(global)?;
-    let given = global.url.clone().or_else(|| variable("FLEETWRIGHT_URL"));
-    let url = given
-        .clone()
-        .or_else(|| profile.url.clone())
-        .ok_or_else(|| {
-            Failure::usage("the address of the service is not known").advice(
-                "use --url, set FLEETWRIGHT_URL, or write `url` into a profile of the config file",
-            )
-        })?;
+    let of_environment = variable(URL);
+    let (stronger, weaker) = match &global.profile {
+        Some(_) => (&profile.url, &of_environment),
+        None => (&of_environment, &profile.url),
+    };
+    let url = global
+        .url
+        .as_ref()
+        .or(stronger.as_ref())
+        .or(weaker.as_ref());
+    let url = url.cloned().ok_or_else(|| {
+        Failure::usage("the address of the service is not known").advice(
+            "use --url, set FLEETWRIGHT_URL, or write `url` into a profile of the config file",
+        )
+    })?;
     // The token of a profile is for the service of the profile.
-    let is_of_profile = given.is_none() || given == profile.url;
+    let is_of_profile = profile.url.as_ref() == Some(&url);
     let mut builder = Client::builder(&url);
     match find_token(global, &profile, is_of_profile)? {
         Some(token) => builder = builder.token(token),
@@ -72,7 +81,7 @@ pub(crate) fn connect(global: &Global) -> Result<(Client, Defaults), Failure> {
                 "the token of the profile is not sent to {url}, which is not the profile's service"
             );
             return Err(Failure::usage(message).advice(format!(
-                "set {TOKEN_FILE}, or use a profile for that service"
+                "use --token-file, set {TOKEN_FILE}, or use a profile for that service"
             )));
         }
         None => {
@@ -105,6 +114,17 @@ fn find_token(
     if let Some(file) = &global.token_file {
         return token_of(file).map(Some);
     }
+    // The token of the environment is for the service that the environment or --url names.
+    if let Some(name) = global.profile.as_ref().filter(|_| is_of_profile) {
+        if let Some(token) = token_of_profile(profile)? {
+            return Ok(Some(token));
+        }
+        let message = format!(
+            "profile {name} has no token, and that of the environment is not sent to its service"
+        );
+        return Err(Failure::usage(message)
+            .advice("write `token-file` into the profile, or use --token-file"));
+    }
     if let Some(text) = variable(TOKEN) {
         return Ok(Some(Token::new(&text)?));
     }
@@ -114,6 +134,10 @@ fn find_token(
     if !is_of_profile {
         return Ok(None);
     }
+    token_of_profile(profile)
+}
+
+fn token_of_profile(profile: &Profile) -> Result<Option<Token>, Failure> {
     if let Some(file) = &profile.token_file {
         return token_of(file).map(Some);
     }
@@ -162,7 +186,7 @@ fn read_profile(global: &Global) -> Result<Profile, Failure> {
         Some(path) => (Some(path.clone()), true),
         None => (default_path(), false),
     };
-    let asked = global.profile.clone();
+    let asked = global.profile.clone().or_else(|| variable(PROFILE));
     let Some(path) = path.filter(|path| is_required || path.exists()) else {
         return match asked {
             Some(name) => Err(Failure::usage(format!(

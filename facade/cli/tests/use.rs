@@ -15,6 +15,7 @@ use std::{
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
     process::{Command, Stdio},
+    sync::{Arc, Mutex},
 };
 
 use support::{Service, program, text, write_secret};
@@ -231,6 +232,97 @@ fn settings_come_from_profiles_and_files_that_only_the_owner_can_read() {
         .write_all(service.token.as_bytes())
         .unwrap();
     assert!(child.wait_with_output().unwrap().status.success());
+}
+
+/// A service that refuses every request, and the credentials that were sent to it.
+fn recording() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&sent);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut bytes = [0; 65536];
+            let count = stream.read(&mut bytes).unwrap();
+            let request = text(&bytes[..count]);
+            let tokens = request.lines().filter_map(|line| line.split_once(' '));
+            let tokens = tokens.filter(|(name, _)| name.eq_ignore_ascii_case("authorization:"));
+            seen.lock()
+                .unwrap()
+                .extend(tokens.map(|(_, value)| value.to_owned()));
+            let response = "HTTP/1.1 403 X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+            let _ = stream.write_all(response.as_bytes());
+        }
+    });
+    (url, sent)
+}
+
+#[test]
+fn a_profile_that_an_argument_names_is_stronger_than_the_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.toml");
+    let ((url_a, sent_a), (url_b, sent_b)) = (recording(), recording());
+    let profiles = format!(
+        "[profile.b]\nurl = '{url_b}'\ntoken = 'of-b'\n[profile.bare]\nurl = '{url_b}'\n[profile.token]\ntoken = 'of-no-service'\n"
+    );
+    write_secret(&config, &profiles);
+    let environment = [
+        ("FLEETWRIGHT_URL", url_a.as_str()),
+        ("FLEETWRIGHT_TOKEN", "of-a"),
+    ];
+    let run = |arguments: &[&str], environment: &[(&str, &str)]| {
+        let output = program(&[&["caller"], arguments].concat())
+            .env("FLEETWRIGHT_CONFIG", &config)
+            .envs(environment.iter().copied())
+            .output()
+            .unwrap();
+        let take = |sent: &Mutex<Vec<String>>| std::mem::take(&mut *sent.lock().unwrap()).join(",");
+        (take(&sent_a), take(&sent_b), text(&output.stderr))
+    };
+    let sent = |arguments: &[&str], environment: &[(&str, &str)]| {
+        let (to_a, to_b, _) = run(arguments, environment);
+        (to_a, to_b)
+    };
+    let (to_a, to_b) = (
+        ("Bearer of-a".to_owned(), String::new()),
+        (String::new(), "Bearer of-b".to_owned()),
+    );
+    assert_eq!(sent(&["--profile", "b"], &environment), to_b);
+    assert_eq!(sent(&["--profile", "b"], &[]), to_b);
+    // The same service, named twice.
+    assert_eq!(
+        sent(&["--profile", "b", "--url", &url_b], &environment),
+        to_b
+    );
+    // A profile of the environment is part of the environment.
+    let all = [&environment[..], &[("FLEETWRIGHT_PROFILE", "b")]].concat();
+    assert_eq!(sent(&[], &all), to_a);
+    assert_eq!(sent(&[], &all[2..]), to_b);
+    // Its token is not sent to another address, and a profile without an address has that of the environment.
+    assert_eq!(
+        sent(&["--profile", "b", "--url", &url_a], &environment),
+        to_a
+    );
+    assert_eq!(sent(&["--profile", "token"], &environment), to_a);
+
+    let nothing = |arguments: &[&str], environment: &[(&str, &str)], expected: &str| {
+        let (to_a, to_b, shown) = run(arguments, environment);
+        assert_eq!((to_a, to_b), Default::default(), "{shown}");
+        assert!(
+            shown.contains(expected) && shown.contains("token-file"),
+            "{shown}"
+        );
+        assert!(
+            !shown.contains("of-b") && !shown.contains("of-a"),
+            "{shown}"
+        );
+    };
+    let refused = "profile bare has no token, and that of the environment is not sent";
+    nothing(&["--profile", "bare"], &environment, refused);
+    nothing(&["--profile", "bare"], &environment[1..], refused);
+    nothing(&["--profile", "b", "--url", &url_a], &[], "is not sent to");
+    nothing(&["--profile", "token"], &environment[..1], "is not sent to");
 }
 
 #[test]

@@ -41,8 +41,8 @@ pub(crate) struct Global {
     /// File with the token, which nobody else may read; `-` for standard input [env: FLEETWRIGHT_TOKEN_FILE].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Profile of the config file.
-    #[arg(long, global = true, env = "FLEETWRIGHT_PROFILE")]
+    /// Profile of the config file, instead of the address and the token of the environment [env: FLEETWRIGHT_PROFILE, which they overrule].
+    #[arg(long, global = true)]
     pub(crate) profile: Option<String>,
     /// Config file [default: fleetwright/config.toml in $XDG_CONFIG_HOME or ~/.config].
     #[arg(long, global = true, value_name = "FILE", env = "FLEETWRIGHT_CONFIG")]
