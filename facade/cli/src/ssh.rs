@@ -1,6 +1,6 @@
 //! Runs ssh with the key of an instance in a file that only the caller can read, and removes the file afterwards.
 
-use std::{io::Write as _, process::ExitStatus};
+use std::{io::Write as _, net::IpAddr, process::ExitStatus};
 
 use fleetwright_api::{Instance, SshKey};
 use tempfile::NamedTempFile;
@@ -20,7 +20,7 @@ pub(crate) async fn run(
     let address = address(instance, arguments.private)?;
     let destination = match &arguments.user {
         Some(user) => format!("{user}@{address}"),
-        None => address.to_owned(),
+        None => address.to_string(),
     };
     let file = write(key)?;
     let mut command = Command::new("ssh");
@@ -31,7 +31,7 @@ pub(crate) async fn run(
     command
         .arg("--")
         .arg(destination)
-        .args(&arguments.arguments)
+        .args(&arguments.command)
         .kill_on_drop(true);
     let child = command.spawn();
     let mut child = child.map_err(|error| {
@@ -59,13 +59,24 @@ pub(crate) async fn run(
 }
 
 /// The address to connect to: the public one, if there is one.
-fn address(instance: &Instance, is_private: bool) -> Result<&str, Failure> {
+fn address(instance: &Instance, is_private: bool) -> Result<IpAddr, Failure> {
     let status = &instance.status;
     let public = status.public_ip.as_deref().filter(|_| !is_private);
-    public.or(status.private_ip.as_deref()).ok_or_else(|| {
+    let text = public.or(status.private_ip.as_deref()).ok_or_else(|| {
         let message = format!("instance {} has no address", instance.metadata.name);
         Failure::new(Code::Conflict, message)
             .advice("start it, or wait until it runs: fleetwright instances start --wait")
+    })?;
+    parse(&instance.metadata.name, text)
+}
+
+/// An address as the service sent it. ssh would read other text as a host of the caller's own configuration, or as more than a host.
+fn parse(name: &str, text: &str) -> Result<IpAddr, Failure> {
+    text.parse().map_err(|_| {
+        Failure::other(format!(
+            "the address of instance {name} is {text:?}, which is no IP address, and ssh is not started"
+        ))
+        .advice("tell an operator: the service has a wrong address for the instance")
     })
 }
 
@@ -124,4 +135,36 @@ async fn ended() {
 #[cfg(not(unix))]
 async fn ended() {
     std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_ip_address_is_given_to_ssh() {
+        for text in ["10.0.0.1", "2001:db8::1"] {
+            let parsed = parse("web-1", text).map(|address| address.to_string());
+            assert!(parsed.is_ok_and(|parsed| parsed == text), "{text}");
+        }
+        for text in [
+            "prod-db",
+            "ssh://h",
+            "$(x)",
+            "-oProxyCommand=x",
+            "10.0.0.1 -v",
+            "10.0.0.1\n",
+            "[2001:db8::1]",
+            "fe80::1%eth0",
+            "ada@10.0.0.1",
+            "",
+        ] {
+            let refused = parse("web-1", text).map_err(|failure| failure.message().to_owned());
+            let expected = format!("{text:?}");
+            assert!(
+                refused.is_err_and(|message| message.contains(&expected)),
+                "{text}"
+            );
+        }
+    }
 }

@@ -249,9 +249,9 @@ pub(crate) struct SshInstance {
     /// Use the private address [default: the public one, if there is one].
     #[arg(long)]
     pub(crate) private: bool,
-    /// Further arguments of ssh, such as a command.
+    /// Command to run on the machine, with its arguments [default: a shell]. Options of ssh belong into ssh's config file.
     #[arg(last = true)]
-    pub(crate) arguments: Vec<String>,
+    pub(crate) command: Vec<String>,
 }
 
 /// A state by its name in the service's interface.
