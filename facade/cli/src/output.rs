@@ -72,14 +72,14 @@ impl Output {
     pub(crate) fn json<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value);
         let text = text.map_err(|error| Failure::other(error.to_string()))?;
-        self.text(&format!("{text}\n"))
+        self.text(&format!("{}\n", escaped(&text)))
     }
 
     /// Prints a value as one line of JSON.
     pub(crate) fn json_line<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), Failure> {
         let text = serde_json::to_string(value);
         let text = text.map_err(|error| Failure::other(error.to_string()))?;
-        self.text(&format!("{text}\n"))
+        self.text(&format!("{}\n", escaped(&text)))
     }
 
     /// Prints text as it is.
@@ -99,14 +99,34 @@ impl Output {
     }
 }
 
-/// Text without characters that control a terminal.
+/// Text without characters that control a terminal, or the order in which it shows others.
 pub(crate) fn printable(text: &str) -> String {
     let shown = |character: char| match character {
         '\n' | '\t' => character,
-        _ if character.is_control() => '\u{fffd}',
+        _ if controls(character) => '\u{fffd}',
         _ => character,
     };
     text.chars().map(shown).collect()
+}
+
+/// The same JSON without such characters: they are escaped. JSON itself demands that only for those below U+0020.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
+        // Between values there are only line feeds and spaces, so that all others are in a string.
+        if character != '\n' && controls(character) {
+            text.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
+/// Whether a terminal obeys a character: control characters, of which U+009B begins a sequence as ESC [ does, and characters that reverse
+/// the text after them.
+fn controls(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -118,6 +138,32 @@ mod tests {
         assert_eq!(
             printable("a\u{1b}[31mb\r\n\u{9b}c"),
             "a\u{fffd}[31mb\u{fffd}\n\u{fffd}c"
+        );
+        assert_eq!(
+            printable("txt.\u{202e}exe\u{2066}é\u{200f}ש\t"),
+            "txt.\u{fffd}exe\u{fffd}é\u{200f}ש\t"
+        );
+    }
+
+    #[test]
+    fn json_cannot_control_the_terminal_and_is_the_same_json() {
+        let value: Vec<String> = (0..=0x2fff)
+            .filter_map(char::from_u32)
+            .map(|character| format!("a{character}\\b"))
+            .collect();
+        for json in [
+            serde_json::to_string(&value),
+            serde_json::to_string_pretty(&value),
+        ] {
+            let text = escaped(&json.unwrap_or_default());
+            let shown = |character: char| character == '\n' || !controls(character);
+            assert!(text.chars().all(shown));
+            let read: Vec<String> = serde_json::from_str(&text).unwrap_or_default();
+            assert_eq!(read, value);
+        }
+        assert_eq!(
+            escaped("{\n  \"a\": \"\u{9b}31m\u{7f}\u{202e}é\"\n}"),
+            "{\n  \"a\": \"\\u009b31m\\u007f\\u202eé\"\n}"
         );
     }
 }
