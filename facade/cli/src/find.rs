@@ -241,9 +241,9 @@ pub(crate) async fn scope(
     }
 }
 
-/// Who: a name is that of a user.
+/// Who: a name is that of a user. It may have a colon, as `jwt:ada` has.
 pub(crate) fn actor(text: &str) -> String {
-    if text.contains(':') {
+    if text.starts_with("user:") || text.starts_with("service:") {
         return text.to_owned();
     }
     format!("user:{text}")
@@ -264,6 +264,20 @@ mod tests {
             "01-98c0de-0000-7000-8000-00000000",
         ] {
             assert!(!is_id(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_that_of_a_user_unless_it_says_otherwise() {
+        for (text, expected) in [
+            ("ada", "user:ada"),
+            ("user:ada", "user:ada"),
+            ("service:controller", "service:controller"),
+            ("jwt:ada", "user:jwt:ada"),
+            ("user:jwt:ada", "user:jwt:ada"),
+            ("users:x", "user:users:x"),
+        ] {
+            assert_eq!(actor(text), expected);
         }
     }
 

@@ -118,7 +118,7 @@ pub(crate) struct QuotaOf {
 pub(crate) enum BindingsCommand {
     /// Give a role to a user.
     Create {
-        /// Who: `ada`, or `user:ada`.
+        /// Who: `ada`, or `user:ada`. A user of an identity provider has its prefix: `jwt:ada`.
         actor: String,
         /// The role: `fleetwright bindings roles` lists them.
         role: String,
@@ -154,7 +154,7 @@ pub(crate) enum AuditCommand {
 pub(crate) struct ListAudit {
     #[command(flatten)]
     pub(crate) scope: ScopeArguments,
-    /// Only what this user did: `ada`, or `user:ada`.
+    /// Only what this user or service did: `ada`, `user:ada`, `jwt:ada`, or `service:` and a name.
     #[arg(long)]
     pub(crate) actor: Option<String>,
     /// Only what was done to records of this kind: `instances` and others.
