@@ -101,3 +101,49 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], StoreError> {
     })?;
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(byte: u8) -> Keys {
+        Keys {
+            key: Arc::new([byte; 32]),
+        }
+    }
+
+    #[test]
+    fn equal_revisions_of_different_records_have_unrelated_tags() {
+        let keys = keys(1);
+        let tag = |record: &str, revision| keys.etag(record, Revision(revision));
+        assert_eq!(tag("networks/a", 7), tag("networks/a", 7));
+        let others = [
+            tag("networks/b", 7),
+            tag("groups/a", 7),
+            tag("networks/a", 8),
+            tag("networks/a", 6),
+            tag("networks/", 7),
+        ];
+        let first = tag("networks/a", 7);
+        for other in others {
+            let equal = first.bytes().zip(other.bytes()).skip(1);
+            let equal = equal.take_while(|(one, two)| one == two).count();
+            assert!(equal < 6, "{first} and {other} start alike");
+        }
+    }
+
+    #[test]
+    fn who_does_not_know_the_key_cannot_compute_a_tag() {
+        let tag = |byte| keys(byte).etag("networks/a", Revision(7));
+        assert_ne!(tag(1), tag(2));
+    }
+
+    #[test]
+    fn a_position_is_only_opened_by_its_key_and_is_never_the_same_twice() {
+        let sealed = keys(1).seal(Revision(7)).unwrap();
+        assert_eq!(sealed.len(), POSITION);
+        assert_eq!(keys(1).open_position(&sealed), Some(Revision(7)));
+        assert_eq!(keys(2).open_position(&sealed), None);
+        assert_ne!(keys(1).seal(Revision(7)).unwrap(), sealed);
+    }
+}
