@@ -35,7 +35,8 @@ class Environment:
 
     def __init__(self, program, work, folder):
         self.pictures = work / "pictures"
-        self.sample = Sample(program, folder / "sample")
+        self.program = program
+        self.sample = Sample(program, ["--data", str(folder / "sample")])
         self.installation = Installation(program, folder / "installation")
 
     def stop(self):

@@ -3,13 +3,26 @@
 from playwright.sync_api import expect
 
 from browser import GONE, OBSERVED, tab
+from service import Sample
 
 REJECTED = "Tick the box to consent to the loss first."
 
 
 def whole_day(browser, env):
     """Signs in, creates, watches, stops, starts, changes with consent, deletes, and signs out."""
-    sample = env.sample
+    live(browser, env.sample)
+
+
+def whole_day_without_a_database(browser, env):
+    """Does the same on a sample with its records in memory."""
+    sample = Sample(env.program, ["--in-memory"])
+    try:
+        live(browser, sample)
+    finally:
+        sample.stop()
+
+
+def live(browser, sample):
     with tab(browser, sample.url, sample.token, allowed=[GONE, OBSERVED]) as day, tab(browser, sample.url, sample.token) as beside:
         page = day.page
         day.heading("Instances")
@@ -135,4 +148,4 @@ def delete(day):
     expect(page.get_by_text("There are no instances here yet")).to_be_visible()
 
 
-CASES = [whole_day]
+CASES = [whole_day, whole_day_without_a_database]

@@ -50,8 +50,8 @@ class Service:
 class Sample(Service):
     """The sample, as `cargo run -p fleetwright-server` starts it."""
 
-    def __init__(self, program, folder):
-        super().__init__(program, ["--data", str(folder)])
+    def __init__(self, program, arguments):
+        super().__init__(program, arguments)
         self.token = next(line for line in self.greeting.splitlines() if line.startswith("export TOKEN=")).split("=", 1)[1]
         self.olga = Client(self.url, self.token)
         [network] = self.olga.get("/api/v2/networks")["items"]

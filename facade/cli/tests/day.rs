@@ -21,8 +21,15 @@ use support::Service;
 
 #[test]
 fn a_tenant_uses_the_service_all_day() {
-    let service = Service::start();
+    whole_day(&Service::start());
+}
 
+#[test]
+fn a_tenant_uses_the_service_without_a_database() {
+    whole_day(&Service::start_in_memory());
+}
+
+fn whole_day(service: &Service) {
     // What is there, and who is it for?
     let caller: api::Caller = service.json(&["caller"]);
     assert_eq!(caller.actor, "user:olga");

@@ -34,6 +34,9 @@ struct Arguments {
     /// The folder of the sample's database. Without it the sample is removed when the program ends.
     #[arg(long, value_name = "FOLDER", conflicts_with = "config")]
     data: Option<PathBuf>,
+    /// Keeps the records of the sample in memory instead of in a database. They end with the program.
+    #[arg(long, conflicts_with_all = ["config", "data"])]
+    in_memory: bool,
     /// How log lines are written to standard error. RUST_LOG chooses which.
     #[arg(long, value_enum, default_value = "text")]
     log: LogFormat,
@@ -113,8 +116,11 @@ async fn serve_with_telemetry(arguments: &Arguments) -> Result<(), ServerError> 
 async fn serve(arguments: &Arguments) -> Result<(), ServerError> {
     // Dropped at the end, and removed with it.
     let mut temporary = None;
+    let default = LISTEN.parse().map_err(ServerError::internal)?;
+    let address = arguments.listen.unwrap_or(default);
     let server = match (&arguments.config, &arguments.data) {
         (Some(config), _) => Server::from_file(config, arguments.listen).await?,
+        (None, None) if arguments.in_memory => Server::sample_in_memory(address).await?,
         (None, data) => {
             let folder = match data {
                 Some(folder) => {
@@ -123,8 +129,7 @@ async fn serve(arguments: &Arguments) -> Result<(), ServerError> {
                 }
                 None => temporary.insert(tempfile::tempdir()?).path().to_owned(),
             };
-            let default = LISTEN.parse().map_err(ServerError::internal)?;
-            Server::sample(&folder, arguments.listen.unwrap_or(default)).await?
+            Server::sample(&folder, address).await?
         }
     };
     // Before the program says that it is ready, so that a signal right after that is not lost.

@@ -14,7 +14,7 @@ use fleetwright::InstanceProvisioner;
 use fleetwright_compute::{Facade, facade::RunningFacade};
 use fleetwright_identity::{Actor, ActorName};
 use fleetwright_region::{monitor::Policy, secret::Keyring};
-use fleetwright_store::{Schema, Store};
+use fleetwright_store::{MemoryStore, Schema, Store};
 use fleetwright_store_sqlite::SqliteStore;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
@@ -88,7 +88,31 @@ impl Server {
     ///
     /// The folder or the address cannot be used.
     pub async fn sample(folder: &Path, listen: SocketAddr) -> Result<Self, ServerError> {
-        let store = open_store(&folder.join(DATABASE)).await?;
+        Self::sample_on(open_store(&folder.join(DATABASE)).await?, listen).await
+    }
+
+    /// Starts the same sample with its records in memory: nothing is written to a disk, and nothing is left when the program ends.
+    ///
+    /// ```
+    /// use fleetwright_server::Server;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Server::sample_in_memory("127.0.0.1:0".parse()?).await?;
+    /// assert!(server.greeting().unwrap().contains("curl"));
+    /// server.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be used.
+    pub async fn sample_in_memory(listen: SocketAddr) -> Result<Self, ServerError> {
+        Self::sample_on(Arc::new(MemoryStore::new(schema()?)), listen).await
+    }
+
+    async fn sample_on(store: Arc<dyn Store>, listen: SocketAddr) -> Result<Self, ServerError> {
         let keyring = new_keyring()?;
         // A simulated cloud is scanned at once, so that a change is seen within a second.
         let mut policy = Policy::default();
@@ -302,14 +326,17 @@ async fn bootstrap(facade: &Facade, administrator: &ActorName) -> Result<(), Ser
 }
 
 async fn open_store(path: &Path) -> Result<Arc<dyn Store>, ServerError> {
+    Ok(Arc::new(SqliteStore::open(path, schema()?).await?))
+}
+
+/// The kinds of records that the façade and the service store.
+fn schema() -> Result<Schema, ServerError> {
     let schema = fleetwright_compute::schema::add_all_kinds(Schema::builder())
         .kind(keys::KIND)
         .kind(idempotency::KIND)
         .index(idempotency::BY_CALLER, ["/caller"]);
-    let schema = schema
-        .build()
-        .map_err(fleetwright_store::StoreError::from)?;
-    Ok(Arc::new(SqliteStore::open(path, schema).await?))
+    let schema = schema.build();
+    Ok(schema.map_err(fleetwright_store::StoreError::from)?)
 }
 
 /// The cloud of the sample.

@@ -16,7 +16,15 @@ use support::{Running, Tenant};
 
 #[test]
 fn a_tenant_creates_changes_and_deletes_an_instance() {
-    let running = Running::sample();
+    whole_life(Running::sample());
+}
+
+#[test]
+fn a_tenant_does_the_same_without_a_database() {
+    whole_life(Running::sample_in_memory());
+}
+
+fn whole_life(running: Running) {
     let client = running.client(&running.token());
     let tenant = Tenant::only(&client);
 

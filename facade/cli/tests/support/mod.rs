@@ -25,7 +25,7 @@ use tokio::runtime::Runtime;
 /// The program.
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_fleetwright");
 
-/// A running sample: a simulated cloud on SQLite.
+/// A running sample: a simulated cloud, and records in SQLite or in memory.
 pub struct Service {
     pub runtime: Runtime,
     pub server: Option<Server>,
@@ -36,12 +36,21 @@ pub struct Service {
 
 impl Service {
     pub fn start() -> Self {
+        Self::start_with(async |folder| {
+            Server::sample(folder, "127.0.0.1:0".parse().unwrap()).await
+        })
+    }
+
+    pub fn start_in_memory() -> Self {
+        Self::start_with(async |_| Server::sample_in_memory("127.0.0.1:0".parse().unwrap()).await)
+    }
+
+    fn start_with(
+        start: impl AsyncFnOnce(&Path) -> Result<Server, fleetwright_server::ServerError>,
+    ) -> Self {
         let runtime = Runtime::new().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let address = "127.0.0.1:0".parse().unwrap();
-        let server = runtime
-            .block_on(Server::sample(folder.path(), address))
-            .unwrap();
+        let server = runtime.block_on(start(folder.path())).unwrap();
         Self {
             url: format!("http://{}", server.address()),
             token: server.token().unwrap().to_owned(),

@@ -42,6 +42,11 @@ impl Running {
         Self::start(&["--listen", "127.0.0.1:0"])
     }
 
+    /// Starts the sample with its records in memory.
+    pub fn sample_in_memory() -> Self {
+        Self::start(&["--listen", "127.0.0.1:0", "--in-memory"])
+    }
+
     /// Starts the program with a configuration file.
     pub fn with_config(config: &Path) -> Self {
         Self::start(&[
@@ -97,7 +102,7 @@ impl Running {
     fn start(arguments: &[&str]) -> Self {
         let mut program = Command::new(PROGRAM);
         program.args(arguments).env("RUST_LOG", "warn");
-        Self::spawn(program, arguments.len() == 2)
+        Self::spawn(program, !arguments.contains(&"--config"))
     }
 
     fn spawn(mut program: Command, is_sample: bool) -> Self {
