@@ -8,7 +8,12 @@ use serde_json::{Map, Value};
 pub(crate) struct ClaimPath(pub(crate) Vec<String>);
 
 impl ClaimPath {
+    /// The claim's value. An e-mail address counts only if the provider says that it is verified: who chooses an address can name anybody.
     fn find<'c>(&self, claims: &'c Map<String, Value>) -> Option<&'c Value> {
+        let is_verified = claims.get("email_verified") == Some(&Value::Bool(true));
+        if self.is("email") && !is_verified {
+            return None;
+        }
         let (first, rest) = self.0.split_first()?;
         let found = claims.get(first)?;
         rest.iter().try_fold(found, |value, name| value.get(name))
@@ -40,13 +45,7 @@ impl ClaimMapping {
     /// The name of the actor.
     pub(super) fn actor(&self, claims: &Map<String, Value>) -> Option<String> {
         let name = self.actor.find(claims)?.as_str()?;
-        // Who chooses an address that is not verified can name anybody.
-        let unverified = self.actor.is("email")
-            && claims
-                .get("email_verified")
-                .is_some_and(|verified| *verified != Value::Bool(true));
-        let is_usable = !name.is_empty() && !unverified;
-        is_usable.then(|| format!("{}{name}", self.prefix))
+        (!name.is_empty()).then(|| format!("{}{name}", self.prefix))
     }
 
     /// The roles of a token: those of all rules that apply.

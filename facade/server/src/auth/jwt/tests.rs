@@ -141,20 +141,45 @@ fn who_the_token_is_of_and_for_is_checked() {
 }
 
 #[test]
-fn an_address_that_is_not_verified_names_nobody() {
+fn an_address_that_is_not_verified_names_nobody_and_has_no_role() {
     let key = SigningKey::ec("k1");
-    let mut config = config();
-    config.mapping.actor = ClaimPath(vec!["email".to_owned()]);
-    let verifier = Verifier::new(config);
-    verifier.set_keys(KeySet::parse(key_set(&[&key]).as_bytes()).unwrap());
+    let (by_email, mut for_email) = (ClaimPath(vec!["email".to_owned()]), config());
+    for_email.mapping.rules = vec![RoleRule {
+        claim: by_email.clone(),
+        value: "ada@example.com".to_owned(),
+        binding: Binding::new(
+            RoleName::new("platform-administrator").unwrap(),
+            Scope::Global,
+        ),
+    }];
+    let mut named = config();
+    named.mapping.actor = by_email;
+    let [named, for_email] = [named, for_email].map(|config| {
+        let verifier = Verifier::new(config);
+        verifier.set_keys(KeySet::parse(key_set(&[&key]).as_bytes()).unwrap());
+        verifier
+    });
     let mut claims = with("email", json!("ada@example.com"));
-    assert!(verifier.verify(&key.token(&claims), now()).is_ok());
-    for wrong in [json!(false), json!("true"), json!(null)] {
-        claims["email_verified"] = wrong;
-        assert!(verifier.verify(&key.token(&claims), now()).is_err());
+    for wrong in [
+        None,
+        Some(json!(false)),
+        Some(json!("true")),
+        Some(json!(null)),
+    ] {
+        if let Some(wrong) = wrong {
+            claims["email_verified"] = wrong;
+        }
+        let token = key.token(&claims);
+        assert!(named.verify(&token, now()).is_err(), "{claims}");
+        let identity = for_email.verify(&token, now()).unwrap();
+        assert!(roles(&identity).is_empty(), "{claims}");
     }
     claims["email_verified"] = json!(true);
-    assert!(verifier.verify(&key.token(&claims), now()).is_ok());
+    let token = key.token(&claims);
+    let identity = named.verify(&token, now()).unwrap();
+    assert_eq!(identity.actor.to_string(), "user jwt:ada@example.com");
+    let identity = for_email.verify(&token, now()).unwrap();
+    assert_eq!(roles(&identity), ["platform-administrator"]);
 }
 
 #[test]
