@@ -7,7 +7,7 @@ use fleetwright_region::{
     network::RecordError,
     server::{DependencyError, ServerError},
 };
-use fleetwright_store::StoreError;
+use fleetwright_store::{Effect, StoreError};
 
 use crate::{ComputeError, Meaning, service::RETRY_AFTER};
 
@@ -77,8 +77,37 @@ impl ComputeError {
         message
     }
 
-    /// The delay before a retry, or `None` if a retry of the same request cannot succeed.
+    /// Whether the call may have been carried out although it failed: the store does not know whether it committed. Read what the call
+    /// changes before it is repeated.
+    ///
+    /// ```
+    /// use fleetwright_compute::ComputeError;
+    /// use fleetwright_store::StoreError;
+    ///
+    /// let lost = StoreError::UnknownOutcome { reason: "connection lost".to_owned(), source: None };
+    /// let error = ComputeError::from(lost);
+    /// assert!(error.may_be_done());
+    /// assert_eq!(error.retry_after(), None);
+    /// ```
+    pub fn may_be_done(&self) -> bool {
+        let error = if let Self::Store(error) | Self::Server(ServerError::Store(error)) = self {
+            Some(error)
+        } else if let Self::Dependency(error) | Self::Server(ServerError::Dependency(error)) = self
+        {
+            store_error_of_dependency(error)
+        } else if let Self::Ledger(error) = self {
+            store_error_of_ledger(error)
+        } else {
+            None
+        };
+        error.is_some_and(|error| error.effect() == Effect::Unknown)
+    }
+
+    /// The delay before a retry, or `None` if a retry of the same request cannot succeed, or the call may have been carried out.
     pub fn retry_after(&self) -> Option<Duration> {
+        if self.may_be_done() {
+            return None;
+        }
         match self {
             Self::NameDeleting { retry_after, .. } | Self::Unavailable { retry_after, .. } => {
                 Some(*retry_after)
@@ -116,6 +145,27 @@ impl ComputeError {
                 | Meaning::NotOffered => None,
             },
         }
+    }
+}
+
+fn store_error_of_dependency(error: &DependencyError) -> Option<&StoreError> {
+    let DependencyError::Record(error) = error else {
+        return None;
+    };
+    if let RecordError::Store(error) = error {
+        Some(error)
+    } else if let RecordError::Ledger(error) = error {
+        store_error_of_ledger(error)
+    } else {
+        None
+    }
+}
+
+fn store_error_of_ledger(error: &LedgerError) -> Option<&StoreError> {
+    if let LedgerError::Store(error) | LedgerError::Closed(ScopeClosed::Store(error)) = error {
+        Some(error)
+    } else {
+        None
     }
 }
 

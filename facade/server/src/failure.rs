@@ -25,6 +25,8 @@ pub(crate) struct Parts {
     pub(crate) retry_after: Option<Duration>,
     pub(crate) plan: Option<Plan>,
     pub(crate) existing: Option<String>,
+    /// Whether the request may have been carried out although it failed.
+    pub(crate) may_be_done: bool,
     /// For the log alone.
     pub(crate) cause: Option<String>,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -39,6 +41,7 @@ impl Failure {
             retry_after: None,
             plan: None,
             existing: None,
+            may_be_done: false,
             cause: None,
             headers: Vec::new(),
         }))
@@ -86,6 +89,14 @@ impl Failure {
         let detail = "the request failed inside this system; ask an operator, whose log has the cause under the trace id";
         let mut failure = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "server_error", detail);
         failure.cause = Some(cause.into());
+        failure
+    }
+
+    /// The request was given up, or its last commit has no known outcome. Without advice to retry, which says that nothing was changed.
+    pub(crate) fn may_be_done() -> Self {
+        let detail = "the request may or may not have been carried out: read what it changes, then decide whether to send it again";
+        let mut failure = Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail);
+        failure.may_be_done = true;
         failure
     }
 

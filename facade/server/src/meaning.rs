@@ -31,6 +31,9 @@ impl From<ComputeError> for Failure {
                 failure
             }
         };
+        if error.may_be_done() {
+            failure = Self::may_be_done();
+        }
         if meaning == Meaning::Unavailable {
             failure.cause = Some(chain(&error));
         }

@@ -195,6 +195,31 @@ fn connections_that_are_held_and_readers_that_read_nothing_are_cut_off() {
 }
 
 #[test]
+fn advice_to_retry_says_that_nothing_was_changed() {
+    let files = Files::new("body-time = '60 s'\nrequest-time = '1 s'");
+    let token = files.token("olga");
+    let running = files.start();
+    let client = running.client(&token);
+    // A body that never arrives ends the request by its time limit.
+    let send = |method: &str| {
+        let head = format!(
+            "{method} /api/v2/organizations HTTP/1.1\r\nHost: test\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
+            Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
+        );
+        client.raw(head.as_bytes()).unwrap()
+    };
+    let answer = send("POST").expect(503);
+    assert_eq!(answer.header("retry-after"), None, "{answer:?}");
+    let problem = answer.json();
+    assert!(problem.get("retryAfter").is_none(), "{problem}");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("may or may not have been carried out"),
+        "{detail}"
+    );
+}
+
+#[test]
 fn mass_creation_ends_at_the_quota_and_harms_nobody_else() {
     let files = Files::new("rate = 100000");
     let [olga, ada, bob] = ["olga", "ada", "bob"].map(|actor| files.token(actor));

@@ -98,19 +98,22 @@ impl CallerLimits {
     }
 }
 
-/// Ends a request that takes too long. What it has committed stays.
+/// Ends a request that takes too long. What it has committed stays, and one with an idempotency key is carried out to its end.
 pub(crate) async fn in_time(
     State(service): State<Service>,
     request: Request,
     next: Next,
 ) -> Response {
     let limit = service.limits.request_time;
+    let is_safe = request.method().is_safe();
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => {
-            let detail = "the request took too long and may or may not have been carried out: read, then retry";
+        Err(_) if is_safe => {
+            let detail = "the request took too long: retry";
             let wait = std::time::Duration::from_secs(1);
             Failure::busy(StatusCode::SERVICE_UNAVAILABLE, detail, wait).into_response()
         }
+        // Without advice to retry, which says that nothing was changed.
+        Err(_) => Failure::may_be_done().into_response(),
     }
 }
