@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, StatusCode};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, Utc};
 use fleetwright_identity::Actor;
-use fleetwright_runtime::clock::Clock;
+use fleetwright_runtime::clock::{Clock, between};
 use fleetwright_store::{
     Document, IndexName, Invalid, Key, Store, StoreError, Table, Transaction, Versioned,
 };
@@ -103,6 +103,19 @@ pub(crate) fn fingerprint(method: &str, target: &str, body: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(digest)
 }
 
+/// How long a caller waits for a request that is under way: twice as long each time, so that few attempts outlast an interrupted one.
+fn wait_for(since: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
+    let age = between(since, now);
+    let left = INTERRUPTED_AFTER.saturating_sub(age);
+    age.min(left).max(Duration::from_secs(1))
+}
+
+/// A request whose first attempt may have been carried out, and must not be carried out twice.
+fn interrupted() -> Failure {
+    let detail = "Idempotency-Key: the first request with this key was interrupted and may have been carried out: read the instance, then use a new key";
+    Failure::new(StatusCode::CONFLICT, "conflict", detail)
+}
+
 impl Idempotency {
     pub(crate) fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, Invalid> {
         Ok(Self {
@@ -113,12 +126,13 @@ impl Idempotency {
         })
     }
 
-    /// Records a key before its request is carried out.
+    /// Records a key before its request is carried out. One that was interrupted is carried out again if it `may_run_again`.
     pub(crate) async fn claim(
         &self,
         caller: &Actor,
         key: &str,
         fingerprint: String,
+        may_run_again: bool,
     ) -> Result<Claim, Failure> {
         let caller = wire::actor(caller);
         let digest = Sha256::new()
@@ -157,8 +171,9 @@ impl Idempotency {
                         None if before.at + INTERRUPTED_AFTER > now => {
                             let detail = "Idempotency-Key: the first request with this key is still being carried out; retry";
                             let failure = Failure::new(StatusCode::CONFLICT, "conflict", detail);
-                            return Err(failure.retry_after(Duration::from_secs(1)));
+                            return Err(failure.retry_after(wait_for(before.at, now)));
                         }
+                        None if !may_run_again && !is_old => return Err(interrupted()),
                         Some(_) | None => self.table.replace(Transaction::new(), found, &wanted)?,
                     }
                 }

@@ -1,5 +1,7 @@
 //! The caller of a request. Nothing behind this layer answers without a token.
 
+use std::sync::Arc;
+
 use axum::{
     extract::{FromRequestParts, Request, State},
     http::{header, request::Parts},
@@ -7,6 +9,7 @@ use axum::{
     response::Response,
 };
 use fleetwright_identity::{Actor, Principal};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{auth::Identity, failure::Failure, service::Service};
 
@@ -17,6 +20,10 @@ pub(crate) struct Caller(pub(crate) Principal);
 /// The actor of a response, for the log.
 #[derive(Clone, Debug)]
 pub(crate) struct LoggedActor(pub(crate) Actor);
+
+/// One of the requests that a caller may have under way. It is, until the last copy is dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct Admitted(#[expect(dead_code, reason = "it is held")] Arc<OwnedSemaphorePermit>);
 
 /// The bearer token of a request.
 pub(crate) fn token(headers: &axum::http::HeaderMap) -> Option<&str> {
@@ -34,9 +41,9 @@ pub(crate) async fn identify(
     next: Next,
 ) -> Response {
     match enter(&service, &mut request).await {
-        Ok((actor, permit)) => {
+        Ok((actor, admitted)) => {
             let mut response = next.run(request).await;
-            drop(permit);
+            drop(admitted);
             response.extensions_mut().insert(LoggedActor(actor));
             response
         }
@@ -47,15 +54,16 @@ pub(crate) async fn identify(
 async fn enter(
     service: &Service,
     request: &mut Request,
-) -> Result<(Actor, tokio::sync::OwnedSemaphorePermit), Failure> {
+) -> Result<(Actor, Admitted), Failure> {
     let now = service.facade.clock.now();
     let token = token(request.headers()).ok_or_else(Failure::unauthenticated)?;
     let identity = service.authenticator.authenticate(token, now);
     let identity = identity.map_err(|refused| Failure::refused_token(refused.0))?;
-    let permit = service.callers.enter(&identity.actor)?;
+    let admitted = Admitted(Arc::new(service.callers.enter(&identity.actor)?));
     let principal = principal(service, &identity).await?;
     request.extensions_mut().insert(Caller(principal));
-    Ok((identity.actor, permit))
+    request.extensions_mut().insert(admitted.clone());
+    Ok((identity.actor, admitted))
 }
 
 /// The principal of an identity, with the roles of this moment.
