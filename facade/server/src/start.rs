@@ -39,6 +39,8 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How often old idempotency keys are removed.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
 /// How often the sample's cloud is scanned.
+/// How often the samples of histograms are put into their buckets, so that they take no memory until somebody reads the metrics.
+const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 const SAMPLE_TICK: Duration = Duration::from_secs(1);
 /// The name of the database of the sample.
 const DATABASE: &str = "fleet.db";
@@ -214,7 +216,10 @@ impl Server {
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr()?;
         let router = router::router(&service, origins);
-        let mut followers = vec![tokio::spawn(prune(service.clone()))];
+        let mut followers = vec![
+            tokio::spawn(prune(service.clone())),
+            tokio::spawn(keep_metrics_small(service.clone())),
+        ];
         if let Some(file) = token_file {
             followers.push(tokio::spawn(follow_tokens(service.clone(), file)));
         }
@@ -377,6 +382,13 @@ async fn follow_tokens(service: Service, file: PathBuf) {
             Ok(tokens) => {
                 service.authenticator.set_tokens(tokens);
                 tracing::info!(file = %file.display(), "the tokens were read again");
+async fn keep_metrics_small(service: Service) {
+    loop {
+        tokio::time::sleep(UPKEEP_EVERY).await;
+        service.metrics.run_upkeep();
+    }
+}
+
             }
             Err(error) => {
                 tracing::warn!(%error, "the tokens are not read again: those from before stay valid");

@@ -195,6 +195,26 @@ fn connections_that_are_held_and_readers_that_read_nothing_are_cut_off() {
 }
 
 #[test]
+fn invented_methods_add_nothing_to_the_metrics() {
+    let files = Files::new("rate = 100000");
+    let token = files.token("olga");
+    let running = files.start();
+    let mut stranger = running.client("");
+    stranger.token = None;
+    for number in 0..50 {
+        let method = format!("M{number}");
+        stranger.send(&method, "/api/version", &[], None);
+    }
+    stranger.send("GET", "/api/version", &[], None).expect(401);
+    let metrics = running.client(&token).get("/metrics").expect(200).text;
+    assert!(!metrics.contains("\"M1"), "{metrics}");
+    for method in ["other", "GET"] {
+        let label = format!("method=\"{method}\"");
+        assert!(metrics.contains(&label), "{label}: {metrics}");
+    }
+}
+
+#[test]
 fn advice_to_retry_says_that_nothing_was_changed() {
     let files = Files::new("body-time = '60 s'\nrequest-time = '1 s'");
     let token = files.token("olga");

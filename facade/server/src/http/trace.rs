@@ -55,7 +55,7 @@ pub(crate) async fn record(request: Request, next: Next) -> Response {
     let status = response.status().as_u16();
     traces::finish(&span, response.status());
     let labels = [
-        ("method", method.as_str().to_owned()),
+        ("method", method_label(&method).to_owned()),
         ("route", route),
         ("status", status.to_string()),
     ];
@@ -69,6 +69,24 @@ pub(crate) async fn record(request: Request, next: Next) -> Response {
         None => tracing::info!(%trace_id, %method, path, status, code, actor, seconds, "request"),
     }
     response
+}
+
+/// The method as a label of metrics. A caller can invent methods without end, and each value of a label takes memory.
+fn method_label(method: &Method) -> &str {
+    let known = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+        Method::OPTIONS,
+    ];
+    if known.contains(method) {
+        method.as_str()
+    } else {
+        "other"
+    }
 }
 
 /// The caller's trace id, if it sends a valid `traceparent` (W3C Trace Context), or a new one.
