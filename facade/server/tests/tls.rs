@@ -21,7 +21,7 @@ use rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned, crypto::aws_lc_rs,
     pki_types::CertificateDer,
 };
-use support::{Answer, Files, Running, parse};
+use support::{Answer, Client, Files, Running, parse};
 
 /// A certificate for this machine, and its key.
 struct Generated {
@@ -223,6 +223,36 @@ fn no_page_of_another_origin_may_call_unless_it_is_named() {
     client.token = None;
     let refused = client.send("GET", "/api/version", &[("Origin", origin)], None);
     refused.expect(401);
+}
+
+#[test]
+fn a_named_page_can_read_why_its_request_failed() {
+    let origin = "https://console.example.com";
+    let files = Files::new(&format!("[cors]\norigins = ['{origin}']"));
+    let token = files.token("olga");
+    let running = files.start();
+    let mut stranger = running.client("");
+    stranger.token = None;
+    let client = running.client(&token);
+    let send = |client: &Client, path: &str, origin: &str| {
+        client.send("GET", path, &[("Origin", origin)], None)
+    };
+    for answer in [
+        send(&stranger, "/api/version", origin).expect(401),
+        send(&client, "/api/v2/nothing", origin).expect(404),
+        client
+            .send("DELETE", "/api/v2/instances", &[("Origin", origin)], None)
+            .expect(405),
+    ] {
+        let allowed = answer.header("access-control-allow-origin");
+        assert_eq!(allowed, Some(origin), "{answer:?}");
+        let exposed = answer.header("access-control-expose-headers");
+        assert!(exposed.unwrap().contains("x-trace-id"), "{answer:?}");
+        let vary = answer.header("vary");
+        assert!(vary.unwrap().contains("origin"), "{answer:?}");
+    }
+    let refused = send(&client, "/api/v2/nothing", "https://evil.example.com").expect(404);
+    assert_eq!(refused.header("access-control-allow-origin"), None);
 }
 
 #[test]

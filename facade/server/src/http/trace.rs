@@ -38,10 +38,10 @@ pub(crate) async fn record(request: Request, next: Next) -> Response {
     let (code, cause) = match failure {
         Some(failure) => {
             let (code, cause) = (failure.code, failure.cause.clone());
-            let allowed = response.headers_mut().remove(header::ALLOW);
-            response = failure.render(&trace_id);
-            if let Some(allowed) = allowed {
-                response.headers_mut().insert(header::ALLOW, allowed);
+            let before = std::mem::replace(&mut response, failure.render(&trace_id));
+            let kept = before.headers().iter().filter(|(name, _)| is_kept(name));
+            for (name, value) in kept {
+                response.headers_mut().append(name, value.clone());
             }
             (code, cause)
         }
@@ -69,6 +69,11 @@ pub(crate) async fn record(request: Request, next: Next) -> Response {
         None => tracing::info!(%trace_id, %method, path, status, code, actor, seconds, "request"),
     }
     response
+}
+
+/// Whether a header of a failed response stays: those that layers within this one set.
+fn is_kept(name: &HeaderName) -> bool {
+    *name == header::ALLOW || *name == header::VARY || name.as_str().starts_with("access-control-")
 }
 
 /// The method as a label of metrics. A caller can invent methods without end, and each value of a label takes memory.
