@@ -17,6 +17,7 @@ mod docs;
 mod document;
 mod error;
 mod failure;
+mod follow;
 mod http;
 mod idempotency;
 mod keys;

@@ -6,7 +6,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use axum::http::HeaderValue;
@@ -25,6 +25,7 @@ use crate::{
     },
     config::{self, Config, Limits, RegionConfig},
     error::ServerError,
+    follow::Followed,
     http::limit::CallerLimits,
     idempotency::{self, Idempotency},
     keys::{self, Keys},
@@ -38,9 +39,9 @@ use crate::{
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How often old idempotency keys are removed.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
-/// How often the sample's cloud is scanned.
 /// How often the samples of histograms are put into their buckets, so that they take no memory until somebody reads the metrics.
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
+/// How often the sample's cloud is scanned.
 const SAMPLE_TICK: Duration = Duration::from_secs(1);
 /// The name of the database of the sample.
 const DATABASE: &str = "fleet.db";
@@ -363,37 +364,28 @@ fn new_keyring() -> Result<Arc<Keyring>, ServerError> {
     Ok(Arc::new(keyring))
 }
 
-/// When a file was changed last.
-pub(crate) fn changed_at(file: &Path) -> Option<SystemTime> {
-    std::fs::metadata(file).ok()?.modified().ok()
-}
-
 /// Reads the file of tokens again when it has changed. A file with mistakes is reported, and the last good one stays in force.
 async fn follow_tokens(service: Service, file: PathBuf) {
-    let mut last = changed_at(&file);
+    let mut followed = Followed::new([file.clone()]);
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let now = changed_at(&file);
-        if now == last {
-            continue;
-        }
-        last = now;
-        match config::load_tokens(&file) {
-            Ok(tokens) => {
+        match followed.look(|| config::load_tokens(&file)) {
+            None => {}
+            Some(Ok(tokens)) => {
                 service.authenticator.set_tokens(tokens);
                 tracing::info!(file = %file.display(), "the tokens were read again");
+            }
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the tokens are not read again: those from before stay valid");
+            }
+        }
+    }
+}
+
 async fn keep_metrics_small(service: Service) {
     loop {
         tokio::time::sleep(UPKEEP_EVERY).await;
         service.metrics.run_upkeep();
-    }
-}
-
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the tokens are not read again: those from before stay valid");
-            }
-        }
     }
 }
 

@@ -2,9 +2,7 @@
 //!
 //! Owns the files' text. It never stops the service because of a broken file: the certificate from before stays in use.
 
-use std::{
-    fs, io, path::Path, path::PathBuf, sync::Arc, sync::PoisonError, sync::RwLock, time::Duration,
-};
+use std::{fs, io, path::Path, sync::Arc, sync::PoisonError, sync::RwLock, time::Duration};
 
 use rustls::{
     ServerConfig,
@@ -18,8 +16,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::{
     config::{ConfigError, TlsConfig},
     error::ServerError,
+    follow::Followed,
     meaning::chain,
-    start::changed_at,
 };
 
 /// How often the files are looked at.
@@ -80,17 +78,12 @@ impl Certificates {
     /// Reads the files again when they have changed.
     pub(crate) async fn follow(self) {
         let files = [self.config.certificate.clone(), self.config.key.clone()];
-        let changed = || files.each_ref().map(|file: &PathBuf| changed_at(file));
-        let mut seen = changed();
+        let mut followed = Followed::new(files);
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            let now = changed();
-            if now == seen {
-                continue;
-            }
-            seen = now;
-            match load(&self.config) {
-                Ok(key) => {
+            match followed.look(|| load(&self.config)) {
+                None => {}
+                Some(Ok(key)) => {
                     let mut current = self
                         .current
                         .0
@@ -99,7 +92,7 @@ impl Certificates {
                     *current = key;
                     tracing::info!("the certificate was read again");
                 }
-                Err(error) => {
+                Some(Err(error)) => {
                     let error = chain(&error);
                     tracing::warn!(
                         error,

@@ -6,7 +6,7 @@ use reqwest::{Client, Url, redirect::Policy};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{JwtConfig, KeySet, KeySetError, Verifier};
-use crate::{config::ConfigError, meaning::chain};
+use crate::{config::ConfigError, follow::Followed, meaning::chain};
 
 /// How long reading from the address may take.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -106,13 +106,8 @@ impl Source {
 pub(crate) async fn follow(mut source: Source) {
     let verifier = source.verifier();
     let config = &verifier.config;
-    let changed_at = || {
-        config
-            .file
-            .as_ref()
-            .and_then(|file| crate::start::changed_at(file))
-    };
-    let mut seen = changed_at();
+    let file = config.file.clone();
+    let mut file = file.map(|file| Followed::new([file]));
     let mut fetched = Instant::now();
     let mut worked = source.from_url.is_some() || config.url.is_none();
     loop {
@@ -121,11 +116,9 @@ pub(crate) async fn follow(mut source: Source) {
         tokio::select! {
             () = sleep_until(next), if config.url.is_some() => {}
             () = unknown_key(&verifier, fetched + config.retry), if config.url.is_some() => {}
-            () = sleep_until(look), if config.file.is_some() => {
-                let now = changed_at();
-                if now != seen {
-                    seen = now;
-                    read_file_again(&mut source);
+            () = sleep_until(look), if file.is_some() => {
+                if let Some(file) = &mut file {
+                    read_file_again(&mut source, file);
                 }
                 continue;
             }
@@ -142,17 +135,18 @@ async fn unknown_key(verifier: &Verifier, not_before: Instant) {
     verifier.unknown_key.notified().await;
 }
 
-fn read_file_again(source: &mut Source) {
+fn read_file_again(source: &mut Source, followed: &mut Followed<1>) {
     let Some(file) = source.verifier.config.file.clone() else {
         return;
     };
-    match load(&file) {
-        Ok(text) => {
+    match followed.look(|| load(&file)) {
+        None => {}
+        Some(Ok(text)) => {
             source.from_file = Some(text);
             source.publish();
             tracing::info!(file = %file.display(), "the keys of JWTs were read again");
         }
-        Err(error) => {
+        Some(Err(error)) => {
             let error = chain(&error);
             tracing::warn!(
                 error,
