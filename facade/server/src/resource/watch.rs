@@ -152,12 +152,17 @@ impl Feed {
         ends: Option<Duration>,
     ) {
         let deadline = ends.map(|ends| Instant::now() + ends);
-        if let Some(head) = from_start
-            && self.send_all(head).await.is_err()
-        {
-            return;
-        }
         let mut stopping = self.service.stopping.clone();
+        if let Some(head) = from_start {
+            let sent = tokio::select! {
+                biased;
+                () = stopped(&mut stopping) => return,
+                sent = self.send_all(head) => sent,
+            };
+            if sent.is_err() {
+                return;
+            }
+        }
         let mut refresh = interval(REFRESH_EVERY);
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -183,9 +188,11 @@ impl Feed {
     }
 
     /// Sends every instance as it is now.
-    async fn send_all(&self, head: Revision) -> Result<(), Ended> {
+    async fn send_all(&mut self, head: Revision) -> Result<(), Ended> {
         let mut wanted = ListInstances::default();
         loop {
+            // A slow reader can take longer for a page than its token is valid.
+            self.identify().await?;
             let page = self
                 .instances()
                 .list(&self.principal, &wanted)
@@ -267,15 +274,20 @@ impl Feed {
 
     /// Reads token and roles again, and sends the position.
     async fn refresh(&mut self, position: Revision) -> Result<(), Ended> {
+        self.identify().await?;
+        self.send("position", Some(position), &serde_json::json!({}))
+            .await
+    }
+
+    /// Reads token and roles again.
+    async fn identify(&mut self) -> Result<(), Ended> {
         let now = self.service.facade.clock.now();
         let identity = self.service.authenticator.authenticate(&self.token, now);
         let identity = identity.map_err(|_| Ended)?;
         let resolved = caller::principal(&self.service, &identity).await;
         self.principal = resolved.map_err(|_| Ended)?;
         let readable = self.principal.scopes_for(Verb::Read, Resource::Instances);
-        readable.map_err(|_| Ended)?;
-        self.send("position", Some(position), &serde_json::json!({}))
-            .await
+        readable.map(drop).map_err(|_| Ended)
     }
 
     async fn send(
@@ -312,3 +324,7 @@ async fn stopped(stopping: &mut tokio::sync::watch::Receiver<bool>) {
     // The sender is gone only if the service has stopped.
     let _ = stopping.wait_for(|stopping| *stopping).await;
 }
+
+#[cfg(feature = "memory")]
+#[cfg(test)]
+mod tests;
