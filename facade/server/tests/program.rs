@@ -82,6 +82,23 @@ fn the_log_has_the_trace_id_and_no_secret() {
 }
 
 #[test]
+fn the_log_names_a_caller_that_is_refused_for_its_rate() {
+    let files = Files::new("rate = 1");
+    let token = files.token("olga");
+    let mut running = Running::with_log(&files.folder.path().join("server.toml"));
+    let client = running.client(&token);
+    let refused = (0..200).any(|_| client.get("/api/version").status == 429);
+    assert!(refused);
+    let log = running.log_after_sigterm();
+    let lines = log
+        .lines()
+        .map(|line| -> serde_json::Value { serde_json::from_str(line).unwrap() });
+    let refused = lines.filter(|line| line["status"] == 429);
+    let actors: Vec<_> = refused.map(|line| line["actor"].clone()).collect();
+    assert_eq!(actors, ["user:olga"]);
+}
+
+#[test]
 fn the_service_becomes_ready() {
     let running = Running::sample();
     let mut client = running.client("");

@@ -1,6 +1,6 @@
 //! The caller of a request. Nothing behind this layer answers without a token.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::{
     extract::{FromRequestParts, Request, State},
@@ -17,9 +17,9 @@ use crate::{auth::Identity, failure::Failure, service::Service};
 #[derive(Clone, Debug)]
 pub(crate) struct Caller(pub(crate) Principal);
 
-/// The actor of a response, for the log.
-#[derive(Clone, Debug)]
-pub(crate) struct LoggedActor(pub(crate) Actor);
+/// The actor of a request, for the log. It is known from the moment when the token is.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoggedActor(pub(crate) Arc<OnceLock<Actor>>);
 
 /// One of the requests that a caller may have under way. It is, until the last copy is dropped.
 #[derive(Clone, Debug)]
@@ -41,29 +41,28 @@ pub(crate) async fn identify(
     next: Next,
 ) -> Response {
     match enter(&service, &mut request).await {
-        Ok((actor, admitted)) => {
-            let mut response = next.run(request).await;
+        Ok(admitted) => {
+            let response = next.run(request).await;
             drop(admitted);
-            response.extensions_mut().insert(LoggedActor(actor));
             response
         }
         Err(failure) => axum::response::IntoResponse::into_response(failure),
     }
 }
 
-async fn enter(
-    service: &Service,
-    request: &mut Request,
-) -> Result<(Actor, Admitted), Failure> {
+async fn enter(service: &Service, request: &mut Request) -> Result<Admitted, Failure> {
     let now = service.facade.clock.now();
     let token = token(request.headers()).ok_or_else(Failure::unauthenticated)?;
     let identity = service.authenticator.authenticate(token, now);
     let identity = identity.map_err(|refused| Failure::refused_token(refused.0))?;
+    if let Some(logged) = request.extensions().get::<LoggedActor>() {
+        logged.0.get_or_init(|| identity.actor.clone());
+    }
     let admitted = Admitted(Arc::new(service.callers.enter(&identity.actor)?));
     let principal = principal(service, &identity).await?;
     request.extensions_mut().insert(Caller(principal));
     request.extensions_mut().insert(admitted.clone());
-    Ok((identity.actor, admitted))
+    Ok(admitted)
 }
 
 /// The principal of an identity, with the roles of this moment.

@@ -18,7 +18,7 @@ use crate::{failure::Failure, keys, traces, wire};
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 
 /// The outermost layer.
-pub(crate) async fn record(request: Request, next: Next) -> Response {
+pub(crate) async fn record(mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
@@ -26,15 +26,14 @@ pub(crate) async fn record(request: Request, next: Next) -> Response {
     let route = route.map_or("none", MatchedPath::as_str).to_owned();
     let span = traces::span(&request, &route);
     let trace_id = traces::id(&span).unwrap_or_else(|| trace_id(&request));
+    let actor = LoggedActor::default();
+    request.extensions_mut().insert(actor.clone());
     let ran = AssertUnwindSafe(next.run(request)).catch_unwind();
     let ran = ran.instrument(span.clone()).await;
     let mut response =
         ran.unwrap_or_else(|_| Failure::internal("the handler panicked").into_response());
     let failure = response.extensions_mut().remove::<Failure>();
-    let actor = response
-        .extensions()
-        .get::<LoggedActor>()
-        .map(|actor| wire::actor(&actor.0));
+    let actor = actor.0.get().map(wire::actor);
     let (code, cause) = match failure {
         Some(failure) => {
             let (code, cause) = (failure.code, failure.cause.clone());

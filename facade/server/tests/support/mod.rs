@@ -78,6 +78,17 @@ impl Running {
         Self::spawn(program, true)
     }
 
+    /// Starts the service of a configuration with a log of every request, as JSON.
+    pub fn with_log(config: &Path) -> Self {
+        let mut program = Command::new(PROGRAM);
+        program
+            .args(["--listen", "127.0.0.1:0", "--log", "json", "--config"])
+            .arg(config)
+            .env("RUST_LOG", "info")
+            .stderr(Stdio::piped());
+        Self::spawn(program, false)
+    }
+
     /// Sends SIGTERM and returns what the program logged.
     pub fn log_after_sigterm(&mut self) -> String {
         let pid = self.child.id().to_string();
