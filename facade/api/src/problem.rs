@@ -21,7 +21,7 @@ pub struct Problem {
     pub detail: String,
     /// The id of this request in the log of the server.
     pub trace_id: String,
-    /// After how many seconds a retry can succeed. Without it, a retry of the same request cannot.
+    /// After how many seconds a retry can succeed; the request has changed nothing then. Without it, a retry cannot succeed, or it is not known whether the request was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
     /// For `consent_needed`: what the change would do.
