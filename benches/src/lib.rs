@@ -26,4 +26,5 @@ pub mod proof;
 #[cfg(feature = "clouds")]
 pub mod python;
 pub mod report;
+pub mod service;
 pub mod svg;

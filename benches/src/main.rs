@@ -10,7 +10,7 @@ use fleetwright_bench::{
     measure::{Effort, Row},
     memory, page, proof,
     report::{Circumstances, table},
-    svg,
+    service, svg,
 };
 
 /// Measures what fleetwright costs, side by side, and prints a table.
@@ -43,6 +43,8 @@ enum Group {
     Memory,
     /// The façade: creates, events, and the way to a running instance
     Facade,
+    /// The service over HTTP: reads, writes and open watches, beside the store alone
+    Service,
     /// Calls through the providers beside the vendors' SDKs
     #[cfg(feature = "clouds")]
     Overhead,
@@ -65,6 +67,7 @@ impl Group {
             Self::Layers => [layers::run(effort), crowd::run()].concat(),
             Self::Memory => memory::run(effort),
             Self::Facade => facade::run(effort),
+            Self::Service => service::run(effort),
             #[cfg(feature = "clouds")]
             Self::Overhead => clouds::overhead::run(effort),
             #[cfg(feature = "clouds")]
