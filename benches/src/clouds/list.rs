@@ -142,16 +142,22 @@ fn measure(runtime: &Runtime, world: &World, size: u32, rounds: usize) -> Vec<Ro
         if counts_memory || rounds <= QUICK_ROUNDS && round > 1 {
             continue;
         }
-        for (name, client, result) in &mut clients {
+        clients.retain_mut(|(name, client, result)| {
             let before = world.emulator.calls();
             let report = client.call("list", "", 1);
-            assert_eq!(report.items, size as usize, "{name}");
+            if report.items != size as usize {
+                // The one of apache-libcloud for EC2 returns the first page as the whole list.
+                let items = report.items;
+                eprintln!("not measured: {name}: its list has {items} of {size} instances");
+                return false;
+            }
             if counts_calls {
                 result.wire_calls = sent(world, &before);
             } else {
                 result.add(report.ns, report.first_ns);
             }
-        }
+            true
+        });
     }
     let ways = ways.into_iter();
     let mut rows: Vec<_> = ways

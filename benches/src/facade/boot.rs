@@ -1,14 +1,18 @@
 //! From the request until the tenant sees the instance running: time, commits and CPU, with every loop and the default intervals.
 
-use std::time::Instant;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
 
+use fleetwright_store::{Interest, Revision, Store};
 use tokio::runtime::Runtime;
 
 use super::{
     row,
     world::{Kept, World},
 };
-use crate::measure::{Effort, Row};
+use crate::measure::{Amount, Effort, Row};
 
 /// How many instances are created to count commits and CPU for each, and how many at once.
 const MANY: (usize, usize) = (400, 16);
@@ -46,14 +50,55 @@ pub(super) fn run(effort: Effort, runtime: &Runtime) -> Vec<Row> {
             spread,
         ));
     }
-    rows.extend(Kept::ALL.map(|kept| many(kept, runtime)));
+    let many = Kept::ALL.map(|kept| (kept, many(kept, runtime)));
+    rows.extend(many.iter().map(|(_, (row, _))| row.clone()));
+    let written = many.map(|(kept, (_, written))| (kept, written));
+    rows.extend(by_content(&written));
     rows
 }
 
+/// Commits for each instance, by the kinds of the records that they write.
+type Written = BTreeMap<String, f64>;
+
+/// Returns a row for each kind of commit.
+fn by_content(written: &[(Kept, Written)]) -> Vec<Row> {
+    let names: BTreeSet<&String> = written.iter().flat_map(|(_, each)| each.keys()).collect();
+    let rows = names.into_iter().map(|name| Row {
+        group: "facade",
+        operation: "commits of an instance, create to running, by the records that they write"
+            .to_owned(),
+        variant: name.clone(),
+        details: written
+            .iter()
+            .map(|(kept, each)| {
+                let count = each.get(name).copied().unwrap_or_default();
+                (kept.name(), Amount::Count(count))
+            })
+            .collect(),
+        ..Row::default()
+    });
+    rows.collect()
+}
+
+/// Reads the commits between two revisions.
+async fn read_commits(store: &dyn Store, after: Revision, through: Revision) -> Written {
+    let mut written = Written::new();
+    let watch = store.watch(after, Interest::all()).await;
+    let mut watch = watch.expect("the changes are kept");
+    while watch.position() < through {
+        let commit = watch.next().await.expect("a commit");
+        let changes = commit.changes.iter();
+        let kinds: BTreeSet<_> = changes.map(|change| change.id().kind.as_str()).collect();
+        let name = Vec::from_iter(kinds).join(", ");
+        *written.entry(name).or_default() += 1.0 / MANY.0 as f64;
+    }
+    written
+}
+
 /// Creates many instances at once. The time of the row is the CPU of each.
-fn many(kept: Kept, runtime: &Runtime) -> Row {
+fn many(kept: Kept, runtime: &Runtime) -> (Row, Written) {
     let (count, at_once) = MANY;
-    let (commits, cpu, took) = runtime.block_on(async {
+    let (commits, written, cpu, took) = runtime.block_on(async {
         let world = World::new(kept, 1).await;
         let running = world.facade.start();
         let first = world.create().await;
@@ -65,10 +110,11 @@ fn many(kept: Kept, runtime: &Runtime) -> Row {
             world.until_running(id).await;
         }
         let cpu = cpu_ns() - cpu;
-        let commits = head().await - before;
-        let took = began.elapsed();
+        let (after, took) = (head().await, began.elapsed());
         running.shutdown().await;
-        (commits, cpu, took)
+        let store = &*world.facade.store;
+        let written = read_commits(store, Revision(before), Revision(after)).await;
+        (after - before, written, cpu, took)
     });
     let each = cpu / count as f64;
     let variant = format!(
@@ -77,12 +123,8 @@ fn many(kept: Kept, runtime: &Runtime) -> Row {
         commits as f64 / count as f64,
         took.as_secs_f64()
     );
-    row(
-        "CPU of an instance, create to running",
-        variant,
-        each,
-        (each, each),
-    )
+    let operation = "CPU of an instance, create to running";
+    (row(operation, variant, each, (each, each)), written)
 }
 
 /// The CPU time of this process in nanoseconds, by the system's count of hundredths.

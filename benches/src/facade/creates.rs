@@ -88,9 +88,7 @@ fn transaction(rows: &Rows, number: usize) -> Transaction {
     for record in &rows.records {
         let key = record.key(number);
         let id = RecordId::new(record.kind.as_str(), key).expect("an id");
-        let value = record.value(number);
-        let value: serde_json::Value = serde_json::from_str(&value).expect("a value");
-        transaction = transaction.write(Write::Put(id, value.into()));
+        transaction = transaction.write(Write::Put(id, record.json(number)));
     }
     transaction
 }

@@ -2,7 +2,12 @@
 
 use std::path::Path;
 
+use fleetwright_store::Json;
 use rusqlite::{Connection, params};
+use serde_json::Value;
+
+/// The unique name of the last instance that [`super::world::World`] has created.
+const NAME: &str = "web-00000001";
 
 /// One record that a create writes.
 #[derive(Debug)]
@@ -10,6 +15,10 @@ pub(super) struct RecordRows {
     pub(super) kind: String,
     key: String,
     value: String,
+    /// The value as the store gets it.
+    parsed: Value,
+    /// The same, for writes that do not change it.
+    json: Json,
     /// Whether each create writes a new one. Accounts are replaced.
     is_new: bool,
     /// The index, its entry, and whether it is unique.
@@ -37,7 +46,34 @@ impl RecordRows {
             return self.value.clone();
         }
         let value = self.value.replace(&self.key, &self.key(number));
-        value.replace("web-00000001", &format!("raw-{number:08}"))
+        value.replace(NAME, &format!("raw-{number:08}"))
+    }
+
+    /// What [`value`](Self::value) returns, without parsing it: a service has a value and no text.
+    pub(super) fn json(&self, number: usize) -> Json {
+        if !self.is_new {
+            return self.json.clone();
+        }
+        let mut value = self.parsed.clone();
+        let (key, name) = (self.key(number), format!("raw-{number:08}"));
+        rename(&mut value, &[(&self.key, &key), (NAME, &name)]);
+        value.into()
+    }
+}
+
+/// Replaces parts of all texts in a value.
+fn rename(value: &mut Value, names: &[(&str, &str)]) {
+    match value {
+        Value::String(text) => {
+            for (before, after) in names {
+                if text.contains(before) {
+                    *text = text.replace(before, after);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, names)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| rename(field, names)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -57,10 +93,14 @@ impl Rows {
         let records = statement.query_map([], |row| {
             let (kind, key): (String, String) = (row.get(0)?, row.get(1)?);
             let entries = entries(&connection, &kind, &key)?;
+            let value: String = row.get(2)?;
+            let parsed: Value = serde_json::from_str(&value).expect("a value");
             Ok(RecordRows {
                 kind,
                 key,
-                value: row.get(2)?,
+                json: parsed.clone().into(),
+                parsed,
+                value,
                 is_new: row.get(3)?,
                 entries,
             })

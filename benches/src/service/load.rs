@@ -8,8 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use fleetwright_compute::Facade;
-use fleetwright_store::{RecordId, Store, Transaction};
+use fleetwright_store::{RecordId, Schema, Store, Transaction};
 use fleetwright_store_sqlite::SqliteStore;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -121,7 +120,7 @@ async fn store(effort: Effort, world: &World, act: Act) -> Results {
         Act::Read => "reads.db",
         Act::Write => "writes.db",
     });
-    let schema = Facade::schema().expect("a schema");
+    let schema = Schema::builder().kind("bench").build().expect("a schema");
     let store = SqliteStore::open(path, schema).await.expect("a store");
     let store: Arc<dyn Store> = Arc::new(store);
     let id = |task: usize| RecordId::new("bench", format!("record-{task}")).expect("an id");

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use aws_sdk_ec2::{
     Client,
+    config::StalledStreamProtectionConfig,
     types::{
         Filter, HttpTokensState, Instance, InstanceMetadataOptionsRequest, InstanceStateName,
         ResourceType, ShutdownBehavior, Tag, TagSpecification,
@@ -28,6 +29,8 @@ pub fn settings(endpoint: &str) -> SdkConfig {
         .region(Region::new("us-east-1"))
         .endpoint_url(endpoint)
         .credentials_provider(keys)
+        // The emulator shares the machine with its clients. Where it gets no processor for some seconds, the SDK would give up a read.
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
         .build()
 }
 
