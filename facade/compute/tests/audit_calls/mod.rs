@@ -242,6 +242,7 @@ pub(crate) fn calls() -> BTreeMap<&'static str, Log> {
         ("Tenancy::organization", Reads),
         ("Tenancy::organizations", Reads),
         ("Tenancy::principal", Reads),
+        ("Tenancy::principal_with", Reads),
         ("Tenancy::project", Reads),
         ("Tenancy::projects", Reads),
         ("Tenancy::show_binding", Reads),
