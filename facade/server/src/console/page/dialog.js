@@ -21,8 +21,8 @@ export function openDialog(title, render) {
   return new Promise((done) => {
     dialog.addEventListener('close', () => {
       dialog.remove();
-      if (before?.isConnected) before.focus();
-      else document.getElementById('main').focus();
+      // The browser has returned the focus already, unless what had it is gone. This event comes later, when people may have moved on.
+      if (document.activeElement === document.body) (before?.isConnected ? before : document.getElementById('main')).focus();
       done(result);
     });
     dialog.showModal();
