@@ -71,7 +71,7 @@ impl Failure {
     /// Shows it on standard error and returns its exit code.
     pub(crate) fn report(&self) -> ExitCode {
         use io::Write as _;
-        // Whoever reads the output has enough of it: that is no failure.
+        // The reader of the output has closed it, as `head` does. That is not a failure.
         if self.is_broken_pipe {
             return ExitCode::SUCCESS;
         }

@@ -1,4 +1,4 @@
-//! Who has which role, who the caller is, and who did what.
+//! Role bindings, the caller, and the audit log.
 
 use fleetwright_api::{AuditEntry, Role, RoleBinding, RoleBindingCreate, Scope};
 use fleetwright_client::AuditFilter;

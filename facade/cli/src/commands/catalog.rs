@@ -113,7 +113,7 @@ pub(super) async fn images(context: &Context, command: ImagesCommand) -> Result<
     }
 }
 
-/// The organization, and the region that is asked for or all of them.
+/// The organization, with the requested region or, without one, all regions.
 async fn regions(context: &Context, offer: &Offer) -> Result<(String, Vec<Region>), Failure> {
     let organization = find::organization(context, offer.organization.as_deref()).await?;
     let mut regions = context.client.list_regions(&organization).await?.items;

@@ -142,7 +142,7 @@ async fn create(context: &Context, arguments: CreateInstance) -> Result<(), Fail
     finish(context, created, Goal::Running, arguments.waiting).await
 }
 
-/// Shows an instance, after it has reached a goal if that is asked for.
+/// Shows an instance. With a goal, waits until the instance has reached it.
 pub(super) async fn finish(
     context: &Context,
     instance: Instance,
