@@ -74,6 +74,8 @@ stage_examples() {
     run_example 'nothing left' run --locked --bin direct
     run_example '0 machines are still in use' run --locked --bin custom
     run_example 'nothing left' run --locked -p layers
+    # Alone, as people install it: in the workspace, other crates enable features of its dependencies.
+    run_example 'fleetwright 0.' run --locked -p fleetwright-cli -- --version
 }
 
 run_example() {
